@@ -48,8 +48,10 @@ class WorkerPool(Generic[T]):
         self._error: BaseException | None = None
         self._left = list(enumerate(works))
         self._lock = threading.Lock()
-        for _ in range(min(at_a_time, len(works))):
-            threading.Thread(target=self._worker, daemon=True).start()
+        count = min(at_a_time, len(works))
+        self._threads = [threading.Thread(target=self._worker, daemon=True) for _ in range(count)]
+        for thread in self._threads:
+            thread.start()
 
     def _worker(self) -> None:
         while self._error is None:
@@ -75,3 +77,9 @@ class WorkerPool(Generic[T]):
         if self._error is not None:
             raise self._error
         return self._value[number]
+
+    def wait(self) -> None:
+        """Wait for all functions to end, or for one to fail. Raise no exception of a function."""
+        while any(thread.is_alive() for thread in self._threads):
+            self._threads[0].join(STEP)
+            scratch.check_stopped()

@@ -82,6 +82,11 @@ class DriverSession:
         """Return the time limit for an answer, in seconds."""
         return self.patience * self.guest.speed_factor
 
+    def stop_machine(self) -> None:
+        """Stop the machine while another thread uses the session, whose calls then fail."""
+        if self._guest is not None:
+            self._guest.stop()
+
     def end(self) -> None:
         """Stop the machine."""
         if self._guest is not None:

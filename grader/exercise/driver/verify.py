@@ -11,6 +11,7 @@ import functools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from grader.base.background import WorkerPool
 from grader.base.errors import LabError
 from grader.base.finding import Code, Failure, Finding
 from grader.exercise.build import stage_module
@@ -131,6 +132,7 @@ def _try_tasks(
         DriverSession(machine, built.module, blame=blame) as session,
         _ConcurrencyMachine(built, machine, blame) as together,
     ):
+        together.run_ahead([names[task] for task in tasks])
         for task in tasks:
             name = names[task]
             tell(f"task {task}, {name}")
@@ -219,7 +221,7 @@ def _test_task(
     """Test a task by its name. Raise WrongError for the first fault."""
     _test_by_one_caller(task, lists, session)
     if task in concurrency.TESTS:
-        concurrency.test(task, together.session())
+        together.test(task)
 
 
 def _test_by_one_caller(
@@ -247,8 +249,22 @@ def _test_alone(task: str, lists: Sequence[Sequence[DriverCase]], session: Drive
         concurrency.TESTS[task](session, "")
 
 
+@dataclass(frozen=True)
+class _Outcome:
+    """The result of a test with two callers that ran ahead."""
+
+    error: WrongError | None
+    blamed: Mapping[str, Finding]  # Findings about other tasks.
+    passed: int
+
+
 class _ConcurrencyMachine:
-    """The machine and the driver for two callers, which are set up when needed."""
+    """The machine and the driver for two callers.
+
+    run_ahead() starts all tests with two callers in a thread, while the tests with one caller run.
+    They assume that all other tests pass. Their outcomes are therefore used up to the first failed
+    test of either kind. After it, each test runs when its task is tested.
+    """
 
     def __init__(self, built: BuiltStage, machine: Machine, blame: Blame) -> None:
         self.built = built
@@ -256,11 +272,59 @@ class _ConcurrencyMachine:
         self.blame = blame
         self.patience = PATIENCE
         self._session: DriverSession | None = None
+        self._ahead: list[str] = []  # The tasks whose outcomes from the thread can be used.
+        self._outcomes: WorkerPool[_Outcome | None] | None = None
+        self._passed_ahead = 0
+        self._own: _ConcurrencyMachine | None = None  # The machine of the thread.
+        self.failed = False
 
     @property
     def passed(self) -> int:
-        """Return the number of tests that passed in the session."""
-        return self._session.passed if self._session else 0
+        """Return the number of tests that passed."""
+        return self._passed_ahead + (self._session.passed if self._session else 0)
+
+    def run_ahead(self, tasks: Sequence[str]) -> None:
+        """Start the tests of these tasks in a thread, which has a machine of its own."""
+        self._ahead = [task for task in tasks if task in concurrency.TESTS]
+        if not self._ahead:
+            return
+        self._own = own = _ConcurrencyMachine(self.built, self.machine, Blame(self.blame.tasks))
+        works = [
+            functools.partial(self._test_ahead, own, task, tasks[tasks.index(task) + 1 :])
+            for task in self._ahead
+        ]
+        # All works run in one thread, because a machine ends with the thread that has started it.
+        self._outcomes = WorkerPool([*works, own.end], 1)
+
+    def _test_ahead(
+        self, own: _ConcurrencyMachine, task: str, later: Sequence[str]
+    ) -> _Outcome | None:
+        """Test a task in the thread. Return None after a failed test."""
+        if own.failed or task not in self._ahead:
+            return None
+        own.blame.current, own.blame.others = task, later
+        before, error = own.passed, None
+        try:
+            concurrency.test(task, own.session())
+        except WrongError as caught:
+            error = caught
+        own.failed = bool(error or own.blame.findings)
+        return _Outcome(error, own.blame.findings, own.passed - before)
+
+    def test(self, task: str) -> None:
+        """Test a task. Raise WrongError for the first fault."""
+        if not self._outcomes or task not in self._ahead:
+            concurrency.test(task, self.session())
+            return
+        outcome = self._outcomes.result(self._ahead.index(task))
+        if outcome is None:
+            self._ahead = []
+            self.test(task)
+            return
+        self._passed_ahead += outcome.passed
+        self.blame.findings.update(outcome.blamed)
+        if outcome.error:
+            raise outcome.error
 
     def session(self) -> DriverSession:
         """Return the session. Raise WrongError if the machine is missing or the build failed."""
@@ -278,7 +342,10 @@ class _ConcurrencyMachine:
         return self._session
 
     def end(self) -> None:
-        """Stop the machine."""
+        """Stop the machine, and use no more outcomes of the thread."""
+        if self._ahead and self._own and self._own._session:
+            self._own._session.stop_machine()
+        self._ahead = []
         if self._session:
             self._session.end()
 
@@ -287,3 +354,5 @@ class _ConcurrencyMachine:
 
     def __exit__(self, *_: object) -> None:
         self.end()
+        if self._outcomes:
+            self._outcomes.wait()  # The thread may have begun to boot a machine.
