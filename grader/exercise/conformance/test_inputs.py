@@ -30,15 +30,19 @@ RUNS = ((10_000, 36, 128), (30_000, 16, 128), (100_000, 8, 16))
 # of a stage serves a range of n of at least a quarter of an octave, for example each length of
 # stage 11's transforms. Such a range contains a whole part of an octave, so at least one n in the
 # range is verified.
+# Stages whose products are all by the schoolbook method have no such ranges, and their large n take
+# long.
 PARTS_OF_OCTAVE = 8
+SCHOOLBOOK_PARTS = 4
 QUICK_PARTS = 1
 
 # The tests include an n near max_n whose last step needs all limbs of a tight bound. The search for
 # this n ends this far below max_n.
 NEAR_TOP = 4000
 
-# Stages with slow products take a hundred times as long, so their runs are an eighth as long.
-SLOW_SHARE = 8
+# Stages with slow products take a hundred times as long, so their runs are a sixteenth as long. A
+# learner waits for these stages most often.
+SLOW_SHARE = 16
 
 # The number of digits in a limb, which is the unit of the thresholds in manifests.
 LIMB_DIGITS = 18
@@ -104,7 +108,8 @@ def large_n(manifest: Manifest, seed: int, quick: bool) -> list[int]:
     if top <= EVERY_N_TO:
         return []
     rng = random.Random(seed)
-    parts = QUICK_PARTS if quick else PARTS_OF_OCTAVE
+    parts = PARTS_OF_OCTAVE if manifest.traits.subquadratic else SCHOOLBOOK_PARTS
+    parts = QUICK_PARTS if quick else parts
     golden = [n for n in expected_values.golden_n() if n <= top]
     found = {EVERY_N_TO + 1, top - 1, top}
     found.update(drawn_in_octaves(EVERY_N_TO, top, parts, rng))
