@@ -291,7 +291,10 @@ def first_step(stage: str | int, directory: Path) -> str:
         return f"stage {source}, {paths.make(f'stage={source} start')}: {what} comes from there"
     if not one.fits:
         return f"write {what}: that of your stage {one.stage} does not fit, see the comment there"
-    return f"copy {what} from your stage {one.stage}"
+    own = next((number for number in one.fits if _written(number, one)), None)
+    if own is None:
+        return f"write {what}: your stage {source} does not have it; see the comment there"
+    return f"copy {what} from your stage {own}"
 
 
 def missing(stage: str | int, directory: Path) -> list[CarriedFunction]:

@@ -128,7 +128,9 @@ class Task:
 
     def hints_for(self, function: str) -> tuple[str, ...]:
         """Return the hints in order. function: the wrong function, or "" if it is not known."""
-        own = {**self.uses, **{part.function: part.hint for part in self.parts if part.hint}}
+        if function in self.uses:
+            return (self.uses[function],)  # The other hints are about the task's own functions.
+        own = {part.function: part.hint for part in self.parts if part.hint}
         return (own[function], *self.hints) if function in own else self.hints
 
 
