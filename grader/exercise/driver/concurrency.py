@@ -33,7 +33,7 @@ def _lines(session: DriverSession, cpus: str) -> None:
     title = f"two callers write {COUNT} lines each, {CPUS[cpus]}"
     written, there, odd = _numbers(session, f"lines {COUNT}{cpus}", title, 3)
     if written != 2 * COUNT:
-        raise wrong(TOGETHER, title, f"all {2 * COUNT} are taken", f"{written} are")
+        raise wrong(TOGETHER, title, f"all {2 * COUNT} lines taken", f"{written}")
     if odd:
         raise wrong(TOGETHER, title, "no other lines", f"{odd} lines that no caller has written")
     want = 2 * COUNT + BEGINNING

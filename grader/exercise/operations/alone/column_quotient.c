@@ -10,8 +10,8 @@ const char *alone(struct fib_call *call)
 		quotient = column_quotient(sum);
 		if (quotient > exact)
 			return "the quotient is too large";
-		if (exact - quotient > 8)
-			return "the quotient is too small by more than 8";
+		if (exact - quotient > 4)
+			return "the quotient is too small by more than 4";
 	}
 	return "right";
 }
