@@ -283,7 +283,7 @@ def test_where_only_the_device_is_tried_without_memory_the_next_step_says_so() -
     said = results.next_step(check.CheckResult("3", "work/3-bignum-u32", (right, wrong)))
     assert said == (
         f"next: {repeat} repeats the failure; only the device test makes allocations fail"
-        " and kills the caller"
+        " and kills the caller; make stage=3 memcheck tries more of both"
     )
 
 

@@ -288,7 +288,8 @@ def first_step(stage: str | int, directory: Path) -> str:
     source = one.fits[-1] if one.fits else one.stage
     what = f"{one.function} ({one.file})"
     if skeleton.learner_directory(source) is None:
-        return f"stage {source}, {paths.make(f'stage={source} start')}: {what} comes from there"
+        begin = paths.make(f"stage={source} start")
+        return f"do stage {source} first ({begin}), which has {what}; or write it here"
     if not one.fits:
         return f"write {what}: that of your stage {one.stage} does not fit, see the comment there"
     own = next((number for number in one.fits if _written(number, one)), None)

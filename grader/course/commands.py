@@ -114,7 +114,11 @@ def hint(exercise: Exercise, option: int | None, number: str = "", language: str
     lines = task_lines(exercise, directory, chosen)
     undone = next((line for line in lines if not line.full), None)
     first = carry_forward.first_step(exercise.name, directory)
-    if first and (undone is None or undone.code not in (Code.BUILD_FAILED, Code.CONTRACT)):
+    # A message that names a line is about a mistake there, not about a function that is missing.
+    named = undone and (
+        undone.code in (Code.BUILD_FAILED, Code.CONTRACT) or re.search(r"\.[ch]:\d+", undone.remark)
+    )
+    if first and not named:
         _point_to(exercise, first, undone)
         return
     if undone is None:

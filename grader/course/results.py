@@ -76,7 +76,8 @@ def next_step(result: CheckResult) -> str:
             return f"next: make it faster; {where_time_goes(exercise)}"
         if line.repeat:
             reason = "only the device test makes allocations fail and kills the caller"
-            return f"next: {line.repeat} repeats the failure; {reason}"
+            others = f"{exercise.command('memcheck')} tries more of both"
+            return f"next: {line.repeat} repeats the failure; {reason}; {others}"
         if line.contract_test:
             load = exercise.command("load")
             return f"next: correct the function that is named; {load} does not show this mistake"

@@ -129,8 +129,8 @@ struct outcome one_call(struct contract_call *t, u64 n, const struct room *room,
 	    memchr_inv(value.rear, ZONE_BYTE, ZONE))
 		complain("%s, memory next to the value is written to", when);
 	if (o.result > 0 && t->call.error)
-		complain("%s, error is %d, and yet there are digits", when,
-			 t->call.error);
+		complain("%s, error is %pe, and yet there are digits", when,
+			 ERR_PTR(t->call.error));
 	contract_end(t, when);
 	o.peak = t->peak_bytes;
 	o.asked = t->asked;

@@ -249,9 +249,10 @@ def single(directory: Path, label: str, number: int | None = None) -> Stage:
     the stage, so that directories with the same name do not clash: see Stage.key.
     """
     if not directory.is_dir():
-        raise LabError(
-            f"{directory} is not a directory", "give one like stages/5-schoolbook-squaring"
-        )
+        mine = number_of(directory)
+        begin = f"run {paths.make(f'stage={mine} start')} and write it"
+        hint = begin if exported() and mine else "give one like stages/5-schoolbook-squaring"
+        raise LabError(f"{directory} is not a directory", hint)
     if number is None:
         number = number_of(directory)
     if number is None:
