@@ -235,7 +235,8 @@ def test_start_brings_helpers_and_leaves_what_is_not_written(student: Path, tmp_
     (student / "work" / "1-iterative-u64").rename(aside)
     hint = call(student, "make", "stage=2", "hint", **environment).stdout
     assert hint.endswith(
-        "\nnext: do stage 1 first (make stage=1 start), which has fib_decimal (decimal.c); or write it here\n"
+        "\nnext: do stage 1 first (make stage=1 start), which has fib_decimal (decimal.c);"
+        " or write it here\n"
     )
     aside.rename(student / "work" / "1-iterative-u64")
     shutil.rmtree(student / "work" / "2-fast-doubling-clz")

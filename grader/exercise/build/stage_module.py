@@ -85,8 +85,8 @@ def sources(stage: Stage, excluded: list[str]) -> Iterator[Path]:
             yield path
 
 
-# Without optimisation, a debugger can show each variable. At -O2 many variables have no location. By
-# the frame pointer gdb finds where a function's arguments are stored, and stops there.
+# Without optimisation, a debugger can show each variable. At -O2 many variables have no location.
+# By the frame pointer gdb finds where a function's arguments are stored, and stops there.
 LOOK = "-O0 -fno-omit-frame-pointer"
 
 
