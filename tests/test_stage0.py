@@ -190,8 +190,9 @@ def test_each_count_of_the_race_detector_is_in_the_trace_once(
     accesses: list[int], waited: list[int]
 ) -> None:
     """A driver that adds lines to the trace, or that fills it, does not pass."""
-    concurrency._was_raced([TracedCall("=", "accesses", 800), TracedCall("=", "waited", 100)])
-    done = [TracedCall("=", "accesses", count) for count in accesses]
+    race = TracedCall("=", "race", concurrency.RACE)
+    concurrency._was_raced([race, TracedCall("=", "accesses", 800), TracedCall("=", "waited", 100)])
+    done = [race, *(TracedCall("=", "accesses", count) for count in accesses)]
     done += [TracedCall("=", "waited", count) for count in waited]
     with pytest.raises(WrongError, match="expected one count of accesses and one of waits, got"):
         concurrency._was_raced(done)

@@ -58,7 +58,7 @@ def _last_line(session: DriverSession, cpus: str) -> None:
             do = "; hold the lock from the check to first_append" if written > 1 else ""
             raise wrong(TOGETHER, title, f"1 line more, {system_calls.BYTES} bytes in all",
                         f"{written}, {size} bytes{do}")  # fmt: skip
-        session.must_unload(title)
+        _was_set(session.must_unload(title), (1,))
 
 
 def _lines_file(session: DriverSession, cpus: str) -> None:
@@ -87,7 +87,7 @@ def _open(session: DriverSession, cpus: str) -> None:
     """Test the task "open". Only the race detector checks the lines counted for each file."""
     title = f"two callers write {COUNT} lines each through one open file, {CPUS[cpus]}"
     session.ask([f"same {COUNT}{cpus}"])
-    session.must_unload(title)
+    _was_set(session.must_unload(title))
 
 
 def _notebook(session: DriverSession, cpus: str) -> None:
@@ -124,8 +124,23 @@ def _numbers(session: DriverSession, request: str, title: str, count: int) -> li
     return [int(word) for word in words[1:]]
 
 
+def _was_set(done: Sequence[TracedCall], race: Sequence[int] = (RACE,)) -> None:
+    """Raise WrongError if a parameter had other values than those that check has set.
+
+    The driver can find the functions that set its parameters, and call them. They write each new
+    value to the trace, and also whether the trace was paused.
+    """
+    wanted = {"race": [*race], "paused": []}
+    for name, values in wanted.items():
+        got = call_trace.told(done, name)
+        if got != values:
+            raise wrong(TOGETHER, "two callers", f"parameter {name} as check set it: {values}",
+                        f"{got}")  # fmt: skip
+
+
 def _was_raced(done: Sequence[TracedCall]) -> None:
-    """Raise WrongError if too few accesses waited; the driver may have changed parameter race."""
+    """Raise WrongError if too few accesses waited, or if a parameter was changed."""
+    _was_set(done)
     counts = [call_trace.told(done, name) for name in ("accesses", "waited")]
     # race.c writes each count once. Another number of lines means that the driver wrote lines into
     # the trace, or filled the trace.

@@ -25,8 +25,22 @@
 
 #define WATCHES 4
 
+/*
+ * The driver can find its parameters by THIS_MODULE->kp, so no parameter has
+ * the address of its value, and each new value is a step in the trace.
+ */
 static int waits;
-module_param_named(race, waits, int, 0600);
+
+static int waits_set(const char *value, const struct kernel_param *kp)
+{
+	int err = kstrtoint(value, 10, &waits);
+
+	report_step('=', "race", waits, 0);
+	return err;
+}
+
+static const struct kernel_param_ops waits_ops = { .set = waits_set };
+module_param_cb(race, &waits_ops, NULL, 0200);
 MODULE_PARM_DESC(race, "one in this many accesses waits; 0: none");
 
 /**
