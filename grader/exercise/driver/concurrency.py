@@ -17,6 +17,9 @@ from grader.exercise.driver.session import TOGETHER, DriverSession, wrong
 
 RACE = 8
 PARAMETER = f"race={RACE}"
+# The tests of these tasks call only functions that must hold the lock at each access. The functions
+# of the other tasks may also access one number by READ_ONCE, or as an atomic64_t.
+LOCKSET, LOCKED = "lockset=1", ("two callers", "ioctl")
 # The number of calls that each caller makes.
 COUNT = 400
 # The number of times that both callers write a line when only one more line fits.
@@ -44,7 +47,7 @@ def _lines(session: DriverSession, cpus: str) -> None:
     (odd,) = _numbers(session, f"follows {COUNT}{cpus}", title, 1)
     if odd:
         raise wrong(TOGETHER, title, "whole lines", f"{odd} answers that are not")
-    _was_raced(session.must_unload(title))
+    _was_raced(session.must_unload(title), locked=True)
     _last_line(session, cpus)
 
 
@@ -58,7 +61,7 @@ def _last_line(session: DriverSession, cpus: str) -> None:
             do = "; hold the lock from the check to first_append" if written > 1 else ""
             raise wrong(TOGETHER, title, f"1 line more, {system_calls.BYTES} bytes in all",
                         f"{written}, {size} bytes{do}")  # fmt: skip
-        _was_set(session.must_unload(title), (1,))
+        _was_set(session.must_unload(title), locked=False, race=(1,))
 
 
 def _lines_file(session: DriverSession, cpus: str) -> None:
@@ -87,7 +90,7 @@ def _open(session: DriverSession, cpus: str) -> None:
     """Test the task "open". Only the race detector checks the lines counted for each file."""
     title = f"two callers write {COUNT} lines each through one open file, {CPUS[cpus]}"
     session.ask([f"same {COUNT}{cpus}"])
-    _was_set(session.must_unload(title))
+    _was_set(session.must_unload(title), locked=False)
 
 
 def _notebook(session: DriverSession, cpus: str) -> None:
@@ -110,7 +113,7 @@ def _notebook(session: DriverSession, cpus: str) -> None:
     written, mine = _numbers(session, f"same {COUNT}{cpus}", title, 2)
     if written != mine:
         raise wrong(TOGETHER, title, f"mine {written}", f"mine {mine}")
-    _was_raced(session.must_unload("when both have closed their files"))
+    _was_raced(session.must_unload("when both have closed their files"), locked=True)
 
 
 def _numbers(session: DriverSession, request: str, title: str, count: int) -> list[int]:
@@ -124,13 +127,13 @@ def _numbers(session: DriverSession, request: str, title: str, count: int) -> li
     return [int(word) for word in words[1:]]
 
 
-def _was_set(done: Sequence[TracedCall], race: Sequence[int] = (RACE,)) -> None:
+def _was_set(done: Sequence[TracedCall], locked: bool, race: Sequence[int] = (RACE,)) -> None:
     """Raise WrongError if a parameter had other values than those that check has set.
 
     The driver can find the functions that set its parameters, and call them. They write each new
     value to the trace, and also whether the trace was paused.
     """
-    wanted = {"race": [*race], "paused": []}
+    wanted = {"race": [*race], "lockset": [1] if locked else [], "paused": []}
     for name, values in wanted.items():
         got = call_trace.told(done, name)
         if got != values:
@@ -138,9 +141,9 @@ def _was_set(done: Sequence[TracedCall], race: Sequence[int] = (RACE,)) -> None:
                         f"{got}")  # fmt: skip
 
 
-def _was_raced(done: Sequence[TracedCall]) -> None:
+def _was_raced(done: Sequence[TracedCall], locked: bool = False) -> None:
     """Raise WrongError if too few accesses waited, or if a parameter was changed."""
-    _was_set(done)
+    _was_set(done, locked)
     counts = [call_trace.told(done, name) for name in ("accesses", "waited")]
     # race.c writes each count once. Another number of lines means that the driver wrote lines into
     # the trace, or filled the trace.
@@ -166,5 +169,5 @@ TESTS: Mapping[str, Callable[[DriverSession, str], None]] = {
 def test(task: str, session: DriverSession) -> None:
     """Test a task with two callers. Raise WrongError for the first fault."""
     for cpus in CPUS:
-        session.must_load(PARAMETER)
+        session.must_load(PARAMETER, *([LOCKSET] if task in LOCKED else []))
         TESTS[task](session, cpus)

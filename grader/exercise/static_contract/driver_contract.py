@@ -23,6 +23,17 @@ WATCHED = (
     " __kmalloc_noprof __kmalloc_cache_noprof __kmalloc_large_noprof vmalloc_noprof vzalloc_noprof"
     " _copy_to_user _copy_from_user mutex_lock mutex_unlock memcpy memmove"
 ).split()
+# The functions that locks.c wraps. The names of _SPINNING begin with _raw_spin, _raw_read or
+# _raw_write.
+_SPINNING = (
+    "lock lock_bh lock_irq lock_irqsave trylock unlock unlock_bh unlock_irq unlock_irqrestore"
+).split()
+LOCKS = (
+    *"mutex_lock_interruptible mutex_lock_killable mutex_trylock _raw_spin_trylock_bh".split(),
+    *"down_read down_read_interruptible down_read_killable down_read_trylock up_read".split(),
+    *"down_write down_write_killable down_write_trylock up_write".split(),
+    *(f"_raw_{kind}_{name}" for kind in ("spin", "read", "write") for name in _SPINNING),
+)
 # Functions that acquire no resource that must be released.
 HARMLESS = re.compile(
     r"first_(may_fault|copies)|cdev_init|kmalloc_caches|random_kmalloc_seed|compat_ptr_ioctl|__this_module"
