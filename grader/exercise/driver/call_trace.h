@@ -30,8 +30,11 @@ void race_wait(void);
 void print_race(const void *place, bool write, const void *other,
 		unsigned long address);
 
-/* Report to locks.c that the current task has taken or released a lock. */
-void locks_taken(const void *lock);
+/*
+ * Report to locks.c that the current task has taken or released a lock.
+ * @ordered is false if the lock was taken without waiting.
+ */
+void locks_taken(const void *lock, bool ordered);
 void locks_released(const void *lock);
 
 /* Check the locks of the current task at an access to memory. */

@@ -28,6 +28,8 @@ CPUS = {"": "on one CPU", " two": "on two CPUs"}
 # A test is valid only if the driver made at least this many accesses, and if at least half of the
 # expected number of accesses waited.
 ACCESSES = COUNT
+# All calls of one caller through one file, which show whether locks are taken in one order only.
+ONE_FILE = ("open 0 rw", "write 0 1", "read 0 2", "seek 0 0 2")
 BEGINNING = system_calls.BEGINNING.count("\n")
 
 
@@ -47,6 +49,7 @@ def _lines(session: DriverSession, cpus: str) -> None:
     (odd,) = _numbers(session, f"follows {COUNT}{cpus}", title, 1)
     if odd:
         raise wrong(TOGETHER, title, "whole lines", f"{odd} answers that are not")
+    session.ask(ONE_FILE)
     _was_raced(session.must_unload(title), locked=True)
     _last_line(session, cpus)
 
@@ -95,7 +98,7 @@ def _open(session: DriverSession, cpus: str) -> None:
 
 def _notebook(session: DriverSession, cpus: str) -> None:
     """Test the requests of the task "ioctl"."""
-    session.ask(["open 0 rw", "clear 0"])
+    session.ask([*ONE_FILE, "info 0", "clear 0"])
     title = f"one caller writes {COUNT} lines, one clears, {CPUS[cpus]}"
     written, cleared = _numbers(session, f"clears {COUNT}{cpus}", title, 2)
     if written != cleared:

@@ -469,7 +469,7 @@ WRAP(void, mutex_lock, struct mutex *lock)
 {
 	may_sleep("mutex_lock");
 	__real_mutex_lock(lock);
-	locks_taken(lock);
+	locks_taken(lock, true);
 }
 #endif
 

@@ -5,7 +5,7 @@
  * callers must hold the same lock at every access to the notebook, and also at
  * every access to a static variable that one of them writes. This check does
  * not depend on time. The race detector Eraser introduced it (Savage et al.,
- * 1997).
+ * 1997). The order in which the locks are taken is checked, too.
  *
  * The wrappers at the end report the locks; interposer.c has those of
  * mutex_lock and mutex_unlock. The checks are switched on by a parameter.
@@ -22,6 +22,11 @@
 /* The maximum numbers of locks that all callers hold, and one of them. */
 #define MOST_HELD 32
 #define MOST_LOCKS 4
+/*
+ * The maximum number of orders of two locks; further orders are ignored. Also
+ * the locks of the interposer count, which it takes under those of the driver.
+ */
+#define MOST_ORDERS 256
 /* The maximum number of variables; further variables are ignored. */
 #define MOST_VARIABLES 256
 /* The key of the notebook, which counts as one variable. */
@@ -53,21 +58,52 @@ static struct held {
 	struct task_struct *task;
 	const void *lock;
 } held[MOST_HELD];
+/* Pairs of locks: the second was taken while the first was held. */
+static const void *orders[MOST_ORDERS][2];
+static bool order_reported;
 
-void locks_taken(const void *lock)
+/* Note the order of two locks. Return whether they have the other order, too. */
+static bool is_reversed(const void *first, const void *second)
 {
+	bool reversed = false, noted = first == second;
+
+	for (int i = 0; i < MOST_ORDERS && !noted; i++) {
+		const void **order = orders[i];
+
+		if (!order[0]) {
+			order[0] = first;
+			order[1] = second;
+		}
+		reversed |= order[0] == second && order[1] == first;
+		noted = order[0] == first && order[1] == second;
+	}
+	return reversed;
+}
+
+void locks_taken(const void *lock, bool ordered)
+{
+	struct held *free = NULL;
+	bool reversed = false;
 	unsigned long flags;
-	bool stored = false;
 
 	if (!READ_ONCE(lockset) || lock == &locks_lock)
 		return;
 	spin_lock_irqsave(&locks_lock, flags);
-	for (int i = 0; i < MOST_HELD && !stored; i++) {
-		stored = !held[i].task;
-		if (stored)
-			held[i] = (struct held){ current, lock };
+	for (int i = 0; i < MOST_HELD; i++) {
+		if (!held[i].task)
+			free = &held[i];
+		else if (held[i].task == current && ordered)
+			reversed |= is_reversed(held[i].lock, lock);
 	}
+	if (free)
+		*free = (struct held){ current, lock };
+	reversed = reversed && !order_reported;
+	order_reported |= reversed;
 	spin_unlock_irqrestore(&locks_lock, flags);
+	if (!reversed)
+		return;
+	pr_err("BUG: two locks are taken in two orders, so two callers can wait for each other\n");
+	dump_stack();
 }
 
 void locks_released(const void *lock)
@@ -210,13 +246,13 @@ unlock:
 }
 
 #ifdef FIRST_LOCKS_WRAPPED
-#define TAKE(name, type)                \
-	void __real_##name(type *lock); \
-	void __wrap_##name(type *lock); \
-	void __wrap_##name(type *lock)  \
-	{                               \
-		__real_##name(lock);    \
-		locks_taken(lock);      \
+#define TAKE(name, type)                 \
+	void __real_##name(type *lock);  \
+	void __wrap_##name(type *lock);  \
+	void __wrap_##name(type *lock)   \
+	{                                \
+		__real_##name(lock);     \
+		locks_taken(lock, true); \
 	}
 
 #define TAKE_FLAGS(name, type)                             \
@@ -226,21 +262,21 @@ unlock:
 	{                                                  \
 		unsigned long flags = __real_##name(lock); \
                                                            \
-		locks_taken(lock);                         \
+		locks_taken(lock, true);                   \
 		return flags;                              \
 	}
 
 /* The result @taken means that the lock was taken. */
-#define TRY(name, type, taken)                 \
-	int __real_##name(type *lock);         \
-	int __wrap_##name(type *lock);         \
-	int __wrap_##name(type *lock)          \
-	{                                      \
-		int ret = __real_##name(lock); \
-                                               \
-		if (ret == (taken))            \
-			locks_taken(lock);     \
-		return ret;                    \
+#define TRY(name, type, taken, ordered)             \
+	int __real_##name(type *lock);              \
+	int __wrap_##name(type *lock);              \
+	int __wrap_##name(type *lock)               \
+	{                                           \
+		int ret = __real_##name(lock);      \
+                                                    \
+		if (ret == (taken))                 \
+			locks_taken(lock, ordered); \
+		return ret;                         \
 	}
 
 #define RELEASE(name, type)             \
@@ -266,29 +302,29 @@ unlock:
 	TAKE(_raw_##kind##_lock_bh, type)            \
 	TAKE(_raw_##kind##_lock_irq, type)           \
 	TAKE_FLAGS(_raw_##kind##_lock_irqsave, type) \
-	TRY(_raw_##kind##_trylock, type, 1)          \
+	TRY(_raw_##kind##_trylock, type, 1, false)   \
 	RELEASE(_raw_##kind##_unlock, type)          \
 	RELEASE(_raw_##kind##_unlock_bh, type)       \
 	RELEASE(_raw_##kind##_unlock_irq, type)      \
 	RELEASE_FLAGS(_raw_##kind##_unlock_irqrestore, type)
 
-TRY(mutex_lock_interruptible, struct mutex, 0)
-TRY(mutex_lock_killable, struct mutex, 0)
-TRY(mutex_trylock, struct mutex, 1)
+TRY(mutex_lock_interruptible, struct mutex, 0, true)
+TRY(mutex_lock_killable, struct mutex, 0, true)
+TRY(mutex_trylock, struct mutex, 1, false)
 
 TAKE(down_read, struct rw_semaphore)
 TAKE(down_write, struct rw_semaphore)
-TRY(down_read_interruptible, struct rw_semaphore, 0)
-TRY(down_read_killable, struct rw_semaphore, 0)
-TRY(down_write_killable, struct rw_semaphore, 0)
-TRY(down_read_trylock, struct rw_semaphore, 1)
-TRY(down_write_trylock, struct rw_semaphore, 1)
+TRY(down_read_interruptible, struct rw_semaphore, 0, true)
+TRY(down_read_killable, struct rw_semaphore, 0, true)
+TRY(down_write_killable, struct rw_semaphore, 0, true)
+TRY(down_read_trylock, struct rw_semaphore, 1, false)
+TRY(down_write_trylock, struct rw_semaphore, 1, false)
 RELEASE(up_read, struct rw_semaphore)
 RELEASE(up_write, struct rw_semaphore)
 
 SPINNING(spin, raw_spinlock_t)
 SPINNING(read, rwlock_t)
 SPINNING(write, rwlock_t)
-TRY(_raw_spin_trylock_bh, raw_spinlock_t, 1)
+TRY(_raw_spin_trylock_bh, raw_spinlock_t, 1, false)
 
 #endif
