@@ -11,7 +11,7 @@ from pathlib import Path
 
 from electives import source_folder
 from electives.fibers import imports
-from grader.base import paths, test_record
+from grader.base import paths, test_record, toml
 from grader.base.errors import LabError
 from grader.lab import allowed_c, guest_program, module
 from grader.lab.machines import Contents, Machine, Running
@@ -39,8 +39,13 @@ POISON = Qemu(
 # The file that accesses a thread's user registers, by kbuild's ARCH.
 CONTEXTS = {"x86": "context_x86", "um": "context_um"}
 # The files with a task. A learner's other files are not used: the variants replace functions by
-# macros, and a learner's table.c could avoid these macros.
-TASK_FILES = ("context_um.c", "context_x86.c", "fiber.c", "storage.c")
+# macros, and a learner's table.c could avoid these macros. Task 1 has the files of all contexts.
+TASK_FILES = tuple(
+    sorted(
+        {f"{name}.c" for name in CONTEXTS.values()}
+        | {str(task["file"]) for task in toml.read(HERE / "tasks.toml")["task"]}
+    )
+)
 # The object that each file of variants/ replaces. The variant file includes the source of that
 # object.
 STANDS_FOR = {

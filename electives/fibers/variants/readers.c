@@ -2,8 +2,11 @@
 /*
  * Replaces fiber.c: report an entry that is removed from a table and freed
  * before an RCU grace period has passed. Readers may still use such an entry.
- * The check does not need a reader at that moment.
+ * The check does not need a reader at that moment. When the module is removed,
+ * report references to threads that were taken and not released.
  */
+#include <linux/module.h>
+#include <linux/pid.h>
 #include <linux/printk.h>
 #include <linux/rcupdate.h>
 #include <linux/slab.h>
@@ -52,6 +55,37 @@ static void free_behind_readers(const void *entry)
 	kfree(entry);
 }
 
+static atomic_t references;
+
+static struct pid *take_reference(struct pid *pid)
+{
+	atomic_inc(&references);
+	return get_pid(pid);
+}
+
+static void release_reference(struct pid *pid)
+{
+	atomic_dec(&references);
+	put_pid(pid);
+}
+
+/* The kernel calls this after all callbacks of RCU have run. */
+static void report_references(void *unused)
+{
+	int count = atomic_read(&references);
+
+	if (count > 0)
+		pr_err("BUG: %d references by get_pid were never released by put_pid\n",
+		       count);
+}
+
+static const struct kernel_param_ops references_ops = {
+	.free = report_references,
+};
+module_param_cb(references, &references_ops, NULL, 0);
+
+#define get_pid take_reference
+#define put_pid release_reference
 #define xa_erase take_out
 #define kfree free_behind_readers
 #include "fiber.c"
