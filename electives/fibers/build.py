@@ -56,6 +56,13 @@ STANDS_FOR = {
     "readers": "fiber",
     "interleaved": "table",
 }
+# The functions that a file of variants/ replaces in the whole module.
+WRAPPED = {
+    "readers": (
+        *("xa_erase", "__xa_erase", "xa_store", "__xa_store", "xas_store"),
+        *("kfree", "kvfree", "kfree_sensitive", "put_pid"),
+    )
+}
 
 
 class ModuleNotBuiltError(LabError):
@@ -91,6 +98,7 @@ def recipe(arch: str, changed: Mapping[str, bytes] | None = None, variant: str =
         folder=place,
         files={name: text for name, text in files.items() if name not in others},
         objects=tuple(objects),
+        settings=tuple(f"LDFLAGS_fibers.o += --wrap={name}" for name in WRAPPED.get(variant, ())),
         labels={"": paths.shown(folder)},
         isolated=submission is not None,
     )

@@ -3,7 +3,9 @@
  * Replaces fiber.c: report an entry that is removed from a table and freed
  * before an RCU grace period has passed. Readers may still use such an entry.
  * The check does not need a reader at that moment. When the module is removed,
- * report references to threads that were taken and not released.
+ * report references to threads that were taken and not released. The linker
+ * redirects the calls of the whole module to this file (WRAPPED in build.py),
+ * so no other name of a function avoids the check.
  */
 #include <linux/module.h>
 #include <linux/pid.h>
@@ -11,6 +13,7 @@
 #include <linux/rcupdate.h>
 #include <linux/slab.h>
 #include <linux/spinlock.h>
+#include <linux/xarray.h>
 
 #include "table.h"
 
@@ -25,9 +28,8 @@ static struct removed {
 static unsigned int removals;
 static DEFINE_SPINLOCK(removed_lock);
 
-static void *take_out(struct xarray *from, unsigned long index)
+static void *note_removed(void *entry)
 {
-	void *entry = xa_erase(from, index);
 	unsigned long flags;
 
 	spin_lock_irqsave(&removed_lock, flags);
@@ -37,7 +39,7 @@ static void *take_out(struct xarray *from, unsigned long index)
 	return entry;
 }
 
-static void free_behind_readers(const void *entry)
+static void check_readers(const void *entry)
 {
 	bool early = false;
 	unsigned long flags;
@@ -52,8 +54,37 @@ static void free_behind_readers(const void *entry)
 		pr_err("BUG: freed while readers under RCU may still use it; pass it to call_rcu\n");
 		dump_stack();
 	}
-	kfree(entry);
 }
+
+/* Replace a function that returns the entry that it has removed. */
+#define REMOVES(name, arguments, ...)                         \
+	void *__real_##name(__VA_ARGS__);                     \
+	void *__wrap_##name(__VA_ARGS__);                     \
+	void *__wrap_##name(__VA_ARGS__)                      \
+	{                                                     \
+		return note_removed(__real_##name arguments); \
+	}
+
+REMOVES(xa_erase, (xa, i), struct xarray *xa, unsigned long i)
+REMOVES(__xa_erase, (xa, i), struct xarray *xa, unsigned long i)
+REMOVES(xa_store, (xa, i, entry, gfp), struct xarray *xa, unsigned long i,
+	void *entry, gfp_t gfp)
+REMOVES(__xa_store, (xa, i, entry, gfp), struct xarray *xa, unsigned long i,
+	void *entry, gfp_t gfp)
+REMOVES(xas_store, (xas, entry), struct xa_state *xas, void *entry)
+
+#define FREES(name)                            \
+	void __real_##name(const void *entry); \
+	void __wrap_##name(const void *entry); \
+	void __wrap_##name(const void *entry)  \
+	{                                      \
+		check_readers(entry);          \
+		__real_##name(entry);          \
+	}
+
+FREES(kfree)
+FREES(kvfree)
+FREES(kfree_sensitive)
 
 static atomic_t references;
 
@@ -63,10 +94,12 @@ static struct pid *take_reference(struct pid *pid)
 	return get_pid(pid);
 }
 
-static void release_reference(struct pid *pid)
+void __real_put_pid(struct pid *pid);
+void __wrap_put_pid(struct pid *pid);
+void __wrap_put_pid(struct pid *pid)
 {
 	atomic_dec(&references);
-	put_pid(pid);
+	__real_put_pid(pid);
 }
 
 /* The kernel calls this after all callbacks of RCU have run. */
@@ -85,7 +118,4 @@ static const struct kernel_param_ops references_ops = {
 module_param_cb(references, &references_ops, NULL, 0);
 
 #define get_pid take_reference
-#define put_pid release_reference
-#define xa_erase take_out
-#define kfree free_behind_readers
 #include "fiber.c"
