@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 import shutil
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -117,6 +118,23 @@ def excluded() -> list[str]:
     """Return a message for each source of the submission or the copy that is not used."""
     folder = source_folder.folder("fibers", SOURCES)
     return source_folder.excluded(folder, SOURCES, TASK_FILES)
+
+
+# Operations that do not order later accesses, and the barriers that may follow them.
+_UNORDERED = re.compile(r"\w*xchg\w*_(?:relaxed|release|local)")
+_BARRIERS = {"smp_mb", "smp_rmb", "smp_mb__after_atomic", "smp_acquire__after_ctrl_dep"}
+
+
+def unordered(text: str, shown: str) -> str:
+    """Return a message if a claim in fiber.c orders no later access, else "".
+
+    No test on x86 shows this mistake, because every atomic operation there is a full barrier.
+    """
+    words = allowed_c.words(text)
+    found = sorted(filter(_UNORDERED.fullmatch, words))
+    if not found or words & _BARRIERS:
+        return ""
+    return f"{shown}: {found[0]} does not order later accesses; use cmpxchg_acquire"
 
 
 def _check(recipe_to_check: Recipe) -> None:
