@@ -83,12 +83,18 @@ LOCAL = re.compile(
     r"(?:__)?local(?:64)?_(?:t|read|set|xchg|(?:try_)?cmpxchg"
     r"|(?:inc|dec|add|sub)(?:_return|_and_test|_negative|_unless|_not_zero)?)"
 )
+# Other functions of kernel headers that contain assembly and access plain variables.
+INLINE = re.compile(
+    r"(?:__raw_)?(?:read|write)[bwlq](?:_relaxed)?|memset(?:16|32|64|_l|_p)|\w*cmpxchg\w*_local"
+    r"|(?:arch_)?__(?:test_and_)?(?:set|clear|change)_bit\w*|(?:__|raw_|this_)+cpu_\w+"
+)
 # Macros of kernel headers that join two words, and so could hide one of the words above.
 JOINED = re.compile(r"_*PASTE|CONCATENATE|__CONCAT\w*")
 # The words that a driver's source must not contain, and what it may use instead.
 WORDS = {
     UNCHECKED: CHECKED,
     ASSEMBLY: "only C and functions of the kernel",
+    INLINE: "plain C for accesses to memory",
     LOCAL: "atomic64_t, or a lock, for a number that callers share",
     JOINED: "names that are written in one word",
 }
