@@ -48,6 +48,25 @@ def short(name: str) -> tuple[FiberTest, ...]:
 
 
 @pytest.mark.parametrize(
+    ("claim", "named"),
+    [
+        ("cmpxchg_acquire(&fiber->owner, NULL, me)", ""),
+        ("cmpxchg(&fiber->owner, NULL, me)", ""),
+        ("cmpxchg_relaxed(&fiber->owner, NULL, me);\n\tsmp_acquire__after_ctrl_dep()", ""),
+        ("cmpxchg_relaxed(&fiber->owner, NULL, me)", "cmpxchg_relaxed"),
+        ("cmpxchg_local(&fiber->owner, NULL, me)", "cmpxchg_local"),
+    ],
+)
+def test_a_claim_must_order_later_accesses(claim: str, named: str) -> None:
+    kits = "cmpxchg_acquire(&fiber->owner, NULL, me)"
+    text = (build.SOURCES / "fiber.c").read_text()
+    assert text.count(kits) == 1
+    message = build.unordered(text.replace(kits, claim), "fiber.c")
+    wanted = f"fiber.c: {named} does not order later accesses; use cmpxchg_acquire"
+    assert message == (wanted if named else "")
+
+
+@pytest.mark.parametrize(
     "name",
     [
         pytest.param(name, marks=[] if name in ("uml", "qemu-smp") else pytest.mark.long)

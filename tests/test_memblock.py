@@ -117,6 +117,14 @@ def test_a_function_that_ends_its_tests_has_proved_nothing(kernel: Path, ending:
         assert not outcome.did or outcome.did.isdigit()
 
 
+def test_no_source_makes_the_search_for_a_definition_slow() -> None:
+    begin = time.process_time()
+    for line in ("int f(int a,\n", "int f(void)\n{\n", "int f\n"):
+        with pytest.raises(splice.NotOneError):
+            splice.definition(line * 20_000, "f", "x.c")
+    assert time.process_time() - begin < 5
+
+
 @pytest.mark.parametrize(
     "way",
     [kernels.UMA, pytest.param(kernels.NUMA, marks=pytest.mark.long)],
@@ -129,6 +137,8 @@ def test_the_kernels_function_and_the_kits_are_right(kernel: Path, way: kernels.
         own = runner.kernels_tests(out)
         assert own.wrong == ""
         passed.add(own.did)
+        many = runner.random_test(out, runner.ALL + runner.MANY_REGIONS, SEEDS, SEEDS // 10)
+        assert many.wrong == ""
         for letters in (runner.ALL, runner.ALL + runner.SINGLE_BYTES):
             random = runner.random_test(out, letters, SEEDS, SEEDS)
             assert random.wrong == ""

@@ -190,11 +190,78 @@ def test_each_count_of_the_race_detector_is_in_the_trace_once(
     accesses: list[int], waited: list[int]
 ) -> None:
     """A driver that adds lines to the trace, or that fills it, does not pass."""
-    concurrency._was_raced([TracedCall("=", "accesses", 800), TracedCall("=", "waited", 100)])
-    done = [TracedCall("=", "accesses", count) for count in accesses]
+    race = TracedCall("=", "race", concurrency.RACE)
+    concurrency._was_raced([race, TracedCall("=", "accesses", 800), TracedCall("=", "waited", 100)])
+    done = [race, *(TracedCall("=", "accesses", count) for count in accesses)]
     done += [TracedCall("=", "waited", count) for count in waited]
     with pytest.raises(WrongError, match="expected one count of accesses and one of waits, got"):
         concurrency._was_raced(done)
+
+
+LOCK = "static DEFINE_MUTEX(first_lock);\n"
+TAKEN, RELEASED = "\tmutex_lock(&first_lock);\n", "\tmutex_unlock(&first_lock);\n"
+COPY = "\tif (copy_to_user(buf, first_text + *position, size)) {"
+# Copy the text to other memory under the lock, because the owner of a spinlock must not sleep.
+BOUNCED = {
+    "\tssize_t ret = 0;\n": "\tssize_t ret = 0;\n"
+    "\tchar *copy = kmalloc(FIRST_BYTES, GFP_KERNEL);\n\n\tif (!copy)\n\t\treturn -ENOMEM;\n",
+    f"{COPY}\n\t\tret = -EFAULT;\n\t\tgoto unlock;\n\t}}\n\t*position += size;\n\tret = size;\n"
+    f"unlock:\n{RELEASED}": "\tmemcpy(copy, first_text + *position, size);\n\tret = size;\n"
+    f"unlock:\n{RELEASED}\tif (copy_to_user(buf, copy, ret))\n\t\tret = -EFAULT;\n\telse\n"
+    "\t\t*position += ret;\n\tkfree(copy);\n",
+}
+MINE = "\tu32 lines; /* lines written by this open file */\n"
+COUNTED = "\tmine->lines++;\n"
+# Other right ways to protect the notebook, each as texts of the driver and their replacements.
+RIGHT_LOCKS = {
+    "a semaphore for readers and writers": {
+        LOCK: "static DECLARE_RWSEM(first_lock);\n"
+        "#define mutex_lock down_write\n#define mutex_unlock up_write\n",
+        "\tatomic64_inc(&first_calls);\n" + TAKEN: "\tatomic64_inc(&first_calls);\n"
+        "\tdown_read(&first_lock);\n",
+        "\tret = size;\nunlock:\n" + RELEASED + "\treturn ret;\n}\n\n/* The bytes": (
+            "\tret = size;\nunlock:\n\tup_read(&first_lock);\n\treturn ret;\n}\n\n/* The bytes"
+        ),
+    },
+    "a spinlock": {
+        LOCK: "static DEFINE_SPINLOCK(first_lock);\n"
+        "#define mutex_lock spin_lock\n#define mutex_unlock spin_unlock\n",
+        **BOUNCED,
+    },
+    "a lock that a signal interrupts": {
+        f"{LOCK}": f"{LOCK}#define mutex_lock(lock) do {{ if (mutex_lock_interruptible(lock)) "
+        "return -ERESTARTSYS; } while (0)\n",
+    },
+    "a lock of each file, always after the lock of the notebook": {
+        MINE: f"{MINE}\tstruct mutex lock;\n",
+        "\tfile->private_data = mine;\n": "\tmutex_init(&mine->lock);\n"
+        "\tfile->private_data = mine;\n",
+        COUNTED: f"\tmutex_lock(&mine->lock);\n{COUNTED}\tmutex_unlock(&mine->lock);\n",
+        "\t\tinfo.mine = mine->lines;\n": "\t\tmutex_lock(&mine->lock);\n"
+        "\t\tinfo.mine = mine->lines;\n\t\tmutex_unlock(&mine->lock);\n",
+    },
+    "accesses that need no lock": {
+        "\tfirst_lines++;\n": "\tWRITE_ONCE(first_lines, first_lines + 1);\n",
+        "\t\tfirst_lines = 0;\n": "\t\tWRITE_ONCE(first_lines, 0);\n",
+        f"{TAKEN}\tlines = first_lines;\n{RELEASED}": "\tlines = READ_ONCE(first_lines);\n",
+        "\tmisc_deregister(&first_device);\n\tkfree(first_text);\n": (
+            "\tmisc_deregister(&first_device);\n\tkfree(first_text);\n"
+            "\tfirst_text = NULL;\n\tfirst_used = 0;\n"
+        ),
+    },
+}
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.long) if i else name
+             for i, name in enumerate(RIGHT_LOCKS)]
+)  # fmt: skip
+def test_other_locks_earn_the_points(name: str, tmp_path: Path) -> None:
+    text = (paths.STAGES / "0-first-module/driver.c").read_text()
+    for old, new in RIGHT_LOCKS[name].items():
+        assert old in text, old
+        text = text.replace(old, new, 1)
+    assert tried(tmp_path, text).by_task == {}
 
 
 KEPT = "\tif (length > FIRST_BYTES - first_used) {\n\t\tret = -ENOSPC;\n\t\tgoto unlock;\n"

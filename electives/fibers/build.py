@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 import shutil
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -11,7 +12,7 @@ from pathlib import Path
 
 from electives import source_folder
 from electives.fibers import imports
-from grader.base import paths, test_record
+from grader.base import paths, test_record, toml
 from grader.base.errors import LabError
 from grader.lab import allowed_c, guest_program, module
 from grader.lab.machines import Contents, Machine, Running
@@ -39,8 +40,13 @@ POISON = Qemu(
 # The file that accesses a thread's user registers, by kbuild's ARCH.
 CONTEXTS = {"x86": "context_x86", "um": "context_um"}
 # The files with a task. A learner's other files are not used: the variants replace functions by
-# macros, and a learner's table.c could avoid these macros.
-TASK_FILES = ("context_um.c", "context_x86.c", "fiber.c", "storage.c")
+# macros, and a learner's table.c could avoid these macros. Task 1 has the files of all contexts.
+TASK_FILES = tuple(
+    sorted(
+        {f"{name}.c" for name in CONTEXTS.values()}
+        | {str(task["file"]) for task in toml.read(HERE / "tasks.toml")["task"]}
+    )
+)
 # The object that each file of variants/ replaces. The variant file includes the source of that
 # object.
 STANDS_FOR = {
@@ -50,6 +56,13 @@ STANDS_FOR = {
     "leak": "storage",
     "readers": "fiber",
     "interleaved": "table",
+}
+# The functions that a file of variants/ replaces in the whole module.
+WRAPPED = {
+    "readers": (
+        *("xa_erase", "__xa_erase", "xa_store", "__xa_store", "xas_store"),
+        *("kfree", "kvfree", "kfree_sensitive", "put_pid"),
+    )
 }
 
 
@@ -86,6 +99,7 @@ def recipe(arch: str, changed: Mapping[str, bytes] | None = None, variant: str =
         folder=place,
         files={name: text for name, text in files.items() if name not in others},
         objects=tuple(objects),
+        settings=tuple(f"LDFLAGS_fibers.o += --wrap={name}" for name in WRAPPED.get(variant, ())),
         labels={"": paths.shown(folder)},
         isolated=submission is not None,
     )
@@ -104,6 +118,23 @@ def excluded() -> list[str]:
     """Return a message for each source of the submission or the copy that is not used."""
     folder = source_folder.folder("fibers", SOURCES)
     return source_folder.excluded(folder, SOURCES, TASK_FILES)
+
+
+# Operations that do not order later accesses, and the barriers that may follow them.
+_UNORDERED = re.compile(r"\w*xchg\w*_(?:relaxed|release|local)")
+_BARRIERS = {"smp_mb", "smp_rmb", "smp_mb__after_atomic", "smp_acquire__after_ctrl_dep"}
+
+
+def unordered(text: str, shown: str) -> str:
+    """Return a message if a claim in fiber.c orders no later access, else "".
+
+    No test on x86 shows this mistake, because every atomic operation there is a full barrier.
+    """
+    words = allowed_c.words(text)
+    found = sorted(filter(_UNORDERED.fullmatch, words))
+    if not found or words & _BARRIERS:
+        return ""
+    return f"{shown}: {found[0]} does not order later accesses; use cmpxchg_acquire"
 
 
 def _check(recipe_to_check: Recipe) -> None:

@@ -16,6 +16,7 @@ from grader.base.finding import Finding
 from grader.base.progress import Progress
 
 SEEDS = 1000
+MANY_SEEDS = 100
 # Kinds of operations in the random test of tasks 1 to 4: see harness/random.c.
 MODES = {1: "", 2: "ox", 3: "ogf", 4: runner.ALL}
 LAST_MODE, INSTRUCTIONS = 4, 5
@@ -42,6 +43,7 @@ def judge(progress: Progress) -> list[Finding | None]:
     """Return the problem of each task, or None, in order."""
     kernel = kernels.source()
     own = variants.solution()
+    drawn, _ = seed.chosen(None, "LAB_SEED=")
     numbers = [*MODES, INSTRUCTIONS]
     wrong = dict.fromkeys(numbers, "")
     try:
@@ -52,16 +54,20 @@ def judge(progress: Progress) -> list[Finding | None]:
         for way in (kernels.UMA, kernels.NUMA):
             out = _built(kernel, way, own, progress)
             for number in MODES:
-                wrong[number] = wrong[number] or _tried(out, number)
+                wrong[number] = wrong[number] or _tried(out, number, drawn)
         right = not any(wrong.values())
         wrong[INSTRUCTIONS] = "" if right else "not counted before all tests pass"
         if not wrong[OVERLAPS]:
-            counted = _Counted(plain, own)
+            counted = _Counted(plain, own, drawn)
             wrong[OVERLAPS] = counted.too_many(
                 ACROSS, ENOUGH_ACROSS, f"a range across {counted.across} regions"
             )
             if right:
-                wrong[INSTRUCTIONS] = counted.too_many(STATES, ENOUGH, "three calls")
+                # Only the search of the last task depends on the number of regions.
+                many = runner.random_test(
+                    out, runner.ALL + runner.MANY_REGIONS, drawn * SEEDS, MANY_SEEDS
+                )
+                wrong[INSTRUCTIONS] = many.wrong or counted.too_many(STATES, ENOUGH, "three calls")
     except VariantNotBuiltError as error:
         return [Finding("build-failed", error.problem)] * len(numbers)
     return [Finding("wrong", message) if message else None for message in wrong.values()]
@@ -73,11 +79,10 @@ def _built(kernel: Path, way: Way, variant: Variant, progress: Progress) -> Path
     return variants.build(kernel, tests, variant)
 
 
-def _tried(out: Path, number: int) -> str:
-    whole_pages = runner.random_test(out, MODES[number], 0, SEEDS).wrong
-    wrong = (
-        whole_pages or runner.random_test(out, MODES[number] + runner.SINGLE_BYTES, 0, SEEDS).wrong
-    )
+def _tried(out: Path, number: int, drawn: int) -> str:
+    wrong = ""
+    for mode in (MODES[number], MODES[number] + runner.SINGLE_BYTES):
+        wrong = wrong or runner.random_test(out, mode, drawn * SEEDS, SEEDS).wrong
     if wrong or number != LAST_MODE:
         return wrong
     message = runner.kernels_tests(out).wrong
@@ -87,9 +92,8 @@ def _tried(out: Path, number: int) -> str:
 class _Counted:
     """The instructions of the kernel's and of the learner's function, at random positions."""
 
-    def __init__(self, plain: Sequence[Path], own: Variant) -> None:
-        chosen, _ = seed.chosen(None, "LAB_SEED=")
-        draw = random.Random(chosen).randint
+    def __init__(self, plain: Sequence[Path], own: Variant, drawn: int) -> None:
+        draw = random.Random(drawn).randint
         self.regions = draw(FEWEST_REGIONS, MOST_REGIONS)
         self.across = across = draw(LEAST_ACROSS, MOST_ACROSS)
         last = self.regions - 1

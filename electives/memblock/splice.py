@@ -13,8 +13,9 @@ from grader.base.errors import LabError
 
 FUNCTION = "memblock_add_range"
 # A definition begins in the first column, and its parameters may span several lines. It ends at a
-# brace in the first column.
-_DEFINITION = r"^[a-z][\w \t*]*\n?\b{name}\([^;{{}}]*\)\n\{{\n.*?^\}}\n"
+# brace in the first column. The number of parameters has a bound, and only one end is searched for,
+# so that no source makes the search quadratic.
+_HEAD = r"^[a-z][\w \t*]*\n?\b{name}\([^;{{}}]{{0,999}}\)\n\{{\n"
 _MERGE = "memblock_merge_regions"
 
 
@@ -24,13 +25,15 @@ class NotOneError(LabError):
 
 def definition(source: str, name: str, where: str) -> re.Match[str]:
     """Return the match of a function's definition. Raise NotOneError unless exactly one exists."""
-    pattern = re.compile(_DEFINITION.format(name=name), re.MULTILINE | re.DOTALL)
-    found = list(pattern.finditer(source))
-    if len(found) != 1:
+    head = _HEAD.format(name=name)
+    found = list(re.finditer(head, source, re.MULTILINE))
+    whole = re.compile(rf"{head}.*?^\}}\n", re.MULTILINE | re.DOTALL)
+    match = whole.match(source, found[0].start()) if len(found) == 1 else None
+    if match is None:
         raise NotOneError(
             f"{where}: {len(found)} definitions of {name}(), expected one", "define it once"
         )
-    return found[0]
+    return match
 
 
 def _macros(source: str, where: str) -> str:

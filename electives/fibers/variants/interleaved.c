@@ -3,8 +3,10 @@
  * Replaces table.c: force the order of two switches that exposes a race. Two
  * bits of the requested id choose the thread's role. A hardware breakpoint
  * stops the first thread after each access to the owner of the fiber that the
- * second thread requests. As soon as this fiber has no owner, the second
- * thread, on another CPU, makes its whole switch; then the first continues.
+ * second thread requests. After one of the accesses at which this fiber has no
+ * owner, the second thread, on another CPU, makes its whole switch; then the
+ * first continues. It is the first such access, in the next call the second
+ * one, and so on.
  */
 #include <linux/atomic.h>
 #include <linux/hw_breakpoint.h>
@@ -24,11 +26,15 @@
 #define CPU_NS (20 * NSEC_PER_SEC)
 #define LOCK_NS (200 * NSEC_PER_MSEC)
 
+/* Accesses of a claim that may see no owner. */
+#define MOST_ACCESSES 3
+
 enum { NOTHING, READY, GO, ENTERED, DONE, FINISHED };
 static atomic_t turn;
 static struct fiber *requested;
 static struct task_struct *first_thread;
 static long second_result;
+static unsigned int calls, to_skip;
 
 /* Wait without sleeping, as the handler of a breakpoint must. */
 static bool reached_in_handler(int wanted, u64 ns)
@@ -61,8 +67,11 @@ static bool reached(int wanted)
 static void on_access(struct perf_event *event, struct perf_sample_data *data,
 		      struct pt_regs *regs)
 {
-	if (current != first_thread || READ_ONCE(requested->owner) ||
-	    atomic_cmpxchg(&turn, READY, GO) != READY)
+	if (current != first_thread || READ_ONCE(requested->owner))
+		return;
+	if (to_skip && to_skip--)
+		return;
+	if (atomic_cmpxchg(&turn, READY, GO) != READY)
 		return;
 	if (!reached_in_handler(ENTERED, CPU_NS))
 		pr_err("BUG: the other thread does not get a CPU of its own\n");
@@ -87,6 +96,7 @@ static long first(struct table *table, unsigned long id)
 		return -ETIME;
 	attr.bp_addr = (unsigned long)&requested->owner;
 	first_thread = current;
+	to_skip = calls++ % MOST_ACCESSES;
 	breakpoint = register_wide_hw_breakpoint(&attr, on_access, NULL);
 	if (IS_ERR_OR_NULL((__force void *)breakpoint))
 		return -EOPNOTSUPP;

@@ -86,7 +86,7 @@ bool place_of(enum kind kind, struct array array, unsigned int *first,
 
 void compare(enum kind kind)
 {
-	static struct run runs[PAGES];
+	static struct run runs[MOST_PAGES];
 	struct memblock_type *type = type_of(kind);
 	unsigned int count = model_runs(&model, kind, runs);
 	bool empty = type->regions[0].size == 0;
@@ -132,7 +132,7 @@ void follow(enum kind kind, struct array before)
 		return;
 	if (place_of(kind, before, &first, &pages))
 		model_remove(&model, RESERVED, first, pages);
-	if (!place_of(kind, now, &first, &pages) || first + pages > PAGES)
+	if (!place_of(kind, now, &first, &pages) || first + pages > model.pages)
 		wrong("the %s array is at %p, outside of all memory",
 		      type_of(kind)->name, (void *)now.regions);
 	if (first < op.first)

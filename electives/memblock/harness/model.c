@@ -3,9 +3,10 @@
 
 #include <string.h>
 
-void model_clear(struct model *m)
+void model_clear(struct model *m, unsigned int pages)
 {
 	memset(m, 0, sizeof(*m));
+	m->pages = pages;
 }
 
 void model_add(struct model *m, enum kind kind, unsigned int first,
@@ -54,11 +55,11 @@ unsigned int model_missing(const struct model *m, enum kind kind,
 }
 
 unsigned int model_runs(const struct model *m, enum kind kind,
-			struct run runs[PAGES])
+			struct run runs[MOST_PAGES])
 {
 	unsigned int count = 0;
 
-	for (unsigned int i = 0; i < PAGES; i++) {
+	for (unsigned int i = 0; i < m->pages; i++) {
 		const struct page_model *page = &m->page[kind][i];
 		struct run *run = count ? &runs[count - 1] : NULL;
 

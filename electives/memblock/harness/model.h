@@ -8,7 +8,9 @@
 
 #include <stdbool.h>
 
+/* The number of pages, and the number in mode m of the random test. */
 #define PAGES 512u
+#define MOST_PAGES 2048u
 #define KINDS 2u
 
 enum kind { MEMORY, RESERVED };
@@ -27,10 +29,12 @@ struct run {
 };
 
 struct model {
-	struct page_model page[KINDS][PAGES];
+	unsigned int pages;
+	struct page_model page[KINDS][MOST_PAGES];
 };
 
-void model_clear(struct model *m);
+/* Begin with this number of pages, none of which is present. */
+void model_clear(struct model *m, unsigned int pages);
 /* Add pages; pages that are already present do not change. */
 void model_add(struct model *m, enum kind kind, unsigned int first,
 	       unsigned int pages, int node, unsigned int flags);
@@ -46,7 +50,7 @@ unsigned int model_missing(const struct model *m, enum kind kind,
 			   unsigned int first, unsigned int pages);
 /* Store all runs, in order. Return their number. */
 unsigned int model_runs(const struct model *m, enum kind kind,
-			struct run runs[PAGES]);
+			struct run runs[MOST_PAGES]);
 /* Return true if any page (model_any) or every page (model_all) of a range is present. */
 bool model_any(const struct model *m, enum kind kind, unsigned int first,
 	       unsigned int pages);

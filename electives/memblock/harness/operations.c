@@ -69,7 +69,7 @@ static void cover_array(void)
 	unsigned int first, pages, reach = 1 + pick(60);
 
 	if (!place_of(RESERVED, array_of(RESERVED), &first, &pages) ||
-	    first < HOME + reach || first + pages + reach > PAGES)
+	    first < HOME + reach || first + pages + reach > model.pages)
 		return;
 	op.first = first - reach;
 	op.pages = pages + 2 * reach;
@@ -103,7 +103,7 @@ int choose(void)
 	op.name = names[what];
 	op.kind = what == RESERVE || what == FREE ? RESERVED : MEMORY;
 	op.pages = 1 + pick(most);
-	end = may('b') ? PAGES : PAGES - HOME;
+	end = may('b') ? model.pages : model.pages - HOME;
 	op.first = HOME + pick(end - HOME - op.pages + 1);
 	if (what == RESERVE && may('o') && may('b') && pick(8) == 0)
 		cover_array();

@@ -10,8 +10,8 @@
  * MODE has a letter for each kind of event: o ranges overlap, g arrays grow, b new arrays are
  * placed below as well as above, f no memory for a new array, x regions are removed, freed, marked
  * and assigned to nodes, y ranges may also begin and end one byte after the start of a page, so
- * that gaps and overlaps of one byte occur. i allows an error: a new array inside the range that is
- * being added.
+ * that gaps and overlaps of one byte occur, m each seed begins with many reserved regions. i allows
+ * an error: a new array inside the range that is being added.
  *
  * Read a nonce from stdin. Exit with 0 after a line of counts and a record of the checks, or with 1
  * after a line that describes the error.
@@ -34,6 +34,10 @@ _Static_assert(PAGE_SIZE == 4096,
 	       "the arrays are counted in pages of 4096 bytes");
 
 #define STATIC_REGIONS 128u
+/* In mode m: the number of regions at the beginning, and the size of their array. */
+#define FEWEST_MANY 130u
+#define MOST_MANY 500u
+#define MANY_REGIONS 1024u
 /* The limit of processor time for the operations of a seed, which take milliseconds. */
 #define SECONDS 5
 
@@ -43,6 +47,7 @@ bool movable_node_enabled;
 struct model model;
 struct operation op;
 struct memblock initial;
+static struct memblock at_start;
 char *arena;
 struct page_model plain_reserved, reserved_array;
 unsigned long below, above;
@@ -175,23 +180,57 @@ static void add_home(unsigned int first)
 	compare(MEMORY);
 }
 
+/*
+ * Reserve single pages with gaps of one or two pages. Write the regions
+ * directly, because only the operations are tested.
+ */
+static void reserve_many(void)
+{
+	struct memblock_type *type = &memblock.reserved;
+	unsigned int page = HOME, many;
+
+	many = FEWEST_MANY + pick(MOST_MANY - FEWEST_MANY + 1);
+	for (type->cnt = 0; type->cnt < many; type->cnt++) {
+		struct memblock_region *region = &type->regions[type->cnt];
+
+		page += 2 + pick(2);
+		region->base = address(page);
+		region->size = bytes(page, 1);
+		region->flags = (enum memblock_flags)plain_reserved.flags;
+		memblock_set_region_node(region, plain_reserved.node);
+		type->total_size += region->size;
+		model_add(&model, RESERVED, page, 1, plain_reserved.node,
+			  plain_reserved.flags);
+	}
+}
+
 static void begin(void)
 {
+	static struct memblock_region regions[MANY_REGIONS];
+
+	initial = at_start;
 	memset(initial.memory.regions, 0,
 	       STATIC_REGIONS * sizeof(struct memblock_region));
 	memset(initial.reserved.regions, 0,
 	       STATIC_REGIONS * sizeof(struct memblock_region));
+	if (may('m')) {
+		memset(regions, 0, sizeof(regions));
+		initial.reserved.regions = regions;
+		initial.reserved.max = MANY_REGIONS;
+	}
 	memblock = initial;
-	model_clear(&model);
+	model_clear(&model, may('m') ? MOST_PAGES : PAGES);
 	number = 0;
 	failed = false;
 	add_home(0);
 	if (!may('b'))
-		add_home(PAGES - HOME);
-	if (may('g')) {
+		add_home(model.pages - HOME);
+	if (may('g'))
 		memblock.memory.max = 4u << pick(4);
+	if (may('m'))
+		reserve_many();
+	else if (may('g'))
 		memblock.reserved.max = 4u << pick(4);
-	}
 }
 
 /* Return a region's node and flags as a page of the model. */
@@ -239,12 +278,12 @@ int main(int argc, char **argv)
 	operations = strtoul(argv[3], NULL, 10);
 	said = fdopen(dup(STDOUT_FILENO), "w");
 	stdout = stderr = fopen("/dev/null", "w");
-	arena = aligned_alloc(PAGE_SIZE, PAGES * PAGE_SIZE);
+	arena = aligned_alloc(PAGE_SIZE, MOST_PAGES * PAGE_SIZE);
 	if (!said || !stdout || !arena)
 		return 2;
 	signal(SIGABRT, aborted);
 	signal(SIGVTALRM, endless);
-	initial = memblock;
+	at_start = memblock;
 	memblock_allow_resize();
 	mode = "g";
 	ask_attributes();

@@ -31,7 +31,8 @@ struct array {
 
 extern struct model model;
 extern struct operation op; /* the operation that is being tested */
-extern struct memblock initial; /* the initial state of memblock */
+extern struct memblock
+	initial; /* the state of memblock at the beginning of a seed */
 extern char *arena; /* address of page 0 of the model */
 /* Node and flags that this kernel gives to reservations by a caller, and to those of arrays. */
 extern struct page_model plain_reserved, reserved_array;

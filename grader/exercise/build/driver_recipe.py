@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+from collections.abc import Sequence
 from pathlib import Path
 
 from grader.base import paths, test_record
@@ -16,7 +17,7 @@ from grader.lab.module import Recipe
 FILE = "driver.c"
 OBJECT = "stage/driver"
 INTERPOSER = "grader/exercise/driver"
-KIT = ("interposer.c", "race.c", "call_trace.c", "call_trace.h", "may_fault.h")
+KIT = ("interposer.c", "race.c", "locks.c", "call_trace.c", "call_trace.h", "may_fault.h")
 # Report accesses outside an array or structure (interposer.c).
 BOUNDS = "-fsanitize=bounds,object-size"
 # The flags of the kernel's scripts/Makefile.kcsan, without the macro that would let the driver
@@ -25,6 +26,8 @@ RACED = (
     "-U__SANITIZE_THREAD__ -fsanitize=thread -fno-optimize-sibling-calls"
     " --param tsan-instrument-func-entry-exit=0 --param tsan-distinguish-volatile=1"
 )
+# Kernels with this configuration have all functions of LOCKS, and call them for every lock.
+ALL_LOCKS = "ifeq ($(CONFIG_UNINLINE_SPIN_UNLOCK)$(CONFIG_DEBUG_LOCK_ALLOC)$(CONFIG_PREEMPT_RT),y)"
 
 
 def raced_beside(directory: Path) -> Path:
@@ -37,7 +40,14 @@ def recipe(stage: Stage, text: bytes, raced: bool = False) -> Recipe:
     tag = hashlib.sha256(os.fsencode(stage.directory.resolve())).hexdigest()[:8]
     folder = Path(f"{stage.key[:80]}-{tag}")
     # The linker redirects the driver's calls to the interposer.
-    wrapped = " ".join(f"--wrap={name}" for name in driver_contract.WATCHED)
+    flags = f"LDFLAGS_{driver_device.NAME}.o"
+    lock_checks = (
+        ALL_LOCKS,
+        f"{flags} += {_wrapped(driver_contract.LOCKS)}",
+        "CFLAGS_kit/locks.o := -DFIRST_LOCKS_WRAPPED",
+        "endif",
+        f"always-y += {OBJECT}.i",
+    )
     return Recipe(
         name=driver_device.NAME,
         folder=str(raced_beside(folder) if raced else folder),
@@ -50,16 +60,21 @@ def recipe(stage: Stage, text: bytes, raced: bool = False) -> Recipe:
             },
             **{f"kit/{name}": (driver_device.SOURCES / name).read_bytes() for name in KIT},
         },
-        objects=(OBJECT, "kit/interposer", "kit/race", "kit/call_trace"),
+        objects=(OBJECT, "kit/interposer", "kit/race", "kit/locks", "kit/call_trace"),
         # Do not warn of functions without callers, because an unfinished driver has some.
         flags=("-I$(src)/kit", "-Wno-unused-function", "-Wno-unused-variable"),
         settings=(
-            f"LDFLAGS_{driver_device.NAME}.o := {wrapped}",
+            f"{flags} := {_wrapped(driver_contract.WATCHED)}",
             f"CFLAGS_{OBJECT}.o := -include may_fault.h {RACED if raced else BOUNDS}",
-            *([f"always-y += {OBJECT}.i"] if raced else []),
+            *(lock_checks if raced else ()),
         ),
         labels={"stage": stages.place(stage), "kit": INTERPOSER},
         support=(INTERPOSER,),
         shown={"stage": paths.shown(stage.directory), "kit": INTERPOSER},
         isolated=stage.isolated,
     )
+
+
+def _wrapped(names: Sequence[str]) -> str:
+    """Return the linker's options that redirect calls of these functions."""
+    return " ".join(f"--wrap={name}" for name in names)

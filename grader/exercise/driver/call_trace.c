@@ -162,6 +162,8 @@ static int report_set(const char *value, const struct kernel_param *kp)
 		return err;
 	if (!report.file)
 		return report_begin(number);
+	report.paused = false;
+	report_step('=', "paused", !number, 0);
 	report.paused = !number;
 	return 0;
 }

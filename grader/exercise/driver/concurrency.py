@@ -17,6 +17,9 @@ from grader.exercise.driver.session import TOGETHER, DriverSession, wrong
 
 RACE = 8
 PARAMETER = f"race={RACE}"
+# The tests of these tasks call only functions that must hold the lock at each access. The functions
+# of the other tasks may also access one number by READ_ONCE, or as an atomic64_t.
+LOCKSET, LOCKED = "lockset=1", ("two callers", "ioctl")
 # The number of calls that each caller makes.
 COUNT = 400
 # The number of times that both callers write a line when only one more line fits.
@@ -25,6 +28,8 @@ CPUS = {"": "on one CPU", " two": "on two CPUs"}
 # A test is valid only if the driver made at least this many accesses, and if at least half of the
 # expected number of accesses waited.
 ACCESSES = COUNT
+# All calls of one caller through one file, which show whether locks are taken in one order only.
+ONE_FILE = ("open 0 rw", "write 0 1", "read 0 2", "seek 0 0 2")
 BEGINNING = system_calls.BEGINNING.count("\n")
 
 
@@ -44,7 +49,8 @@ def _lines(session: DriverSession, cpus: str) -> None:
     (odd,) = _numbers(session, f"follows {COUNT}{cpus}", title, 1)
     if odd:
         raise wrong(TOGETHER, title, "whole lines", f"{odd} answers that are not")
-    _was_raced(session.must_unload(title))
+    session.ask(ONE_FILE)
+    _was_raced(session.must_unload(title), locked=True)
     _last_line(session, cpus)
 
 
@@ -58,7 +64,7 @@ def _last_line(session: DriverSession, cpus: str) -> None:
             do = "; hold the lock from the check to first_append" if written > 1 else ""
             raise wrong(TOGETHER, title, f"1 line more, {system_calls.BYTES} bytes in all",
                         f"{written}, {size} bytes{do}")  # fmt: skip
-        session.must_unload(title)
+        _was_set(session.must_unload(title), locked=False, race=(1,))
 
 
 def _lines_file(session: DriverSession, cpus: str) -> None:
@@ -87,12 +93,12 @@ def _open(session: DriverSession, cpus: str) -> None:
     """Test the task "open". Only the race detector checks the lines counted for each file."""
     title = f"two callers write {COUNT} lines each through one open file, {CPUS[cpus]}"
     session.ask([f"same {COUNT}{cpus}"])
-    session.must_unload(title)
+    _was_set(session.must_unload(title), locked=False)
 
 
 def _notebook(session: DriverSession, cpus: str) -> None:
     """Test the requests of the task "ioctl"."""
-    session.ask(["open 0 rw", "clear 0"])
+    session.ask([*ONE_FILE, "info 0", "clear 0"])
     title = f"one caller writes {COUNT} lines, one clears, {CPUS[cpus]}"
     written, cleared = _numbers(session, f"clears {COUNT}{cpus}", title, 2)
     if written != cleared:
@@ -110,7 +116,7 @@ def _notebook(session: DriverSession, cpus: str) -> None:
     written, mine = _numbers(session, f"same {COUNT}{cpus}", title, 2)
     if written != mine:
         raise wrong(TOGETHER, title, f"mine {written}", f"mine {mine}")
-    _was_raced(session.must_unload("when both have closed their files"))
+    _was_raced(session.must_unload("when both have closed their files"), locked=True)
 
 
 def _numbers(session: DriverSession, request: str, title: str, count: int) -> list[int]:
@@ -124,8 +130,23 @@ def _numbers(session: DriverSession, request: str, title: str, count: int) -> li
     return [int(word) for word in words[1:]]
 
 
-def _was_raced(done: Sequence[TracedCall]) -> None:
-    """Raise WrongError if too few accesses waited; the driver may have changed parameter race."""
+def _was_set(done: Sequence[TracedCall], locked: bool, race: Sequence[int] = (RACE,)) -> None:
+    """Raise WrongError if a parameter had other values than those that check has set.
+
+    The driver can find the functions that set its parameters, and call them. They write each new
+    value to the trace, and also whether the trace was paused.
+    """
+    wanted = {"race": [*race], "lockset": [1] if locked else [], "paused": []}
+    for name, values in wanted.items():
+        got = call_trace.told(done, name)
+        if got != values:
+            raise wrong(TOGETHER, "two callers", f"parameter {name} as check set it: {values}",
+                        f"{got}")  # fmt: skip
+
+
+def _was_raced(done: Sequence[TracedCall], locked: bool = False) -> None:
+    """Raise WrongError if too few accesses waited, or if a parameter was changed."""
+    _was_set(done, locked)
     counts = [call_trace.told(done, name) for name in ("accesses", "waited")]
     # race.c writes each count once. Another number of lines means that the driver wrote lines into
     # the trace, or filled the trace.
@@ -151,5 +172,5 @@ TESTS: Mapping[str, Callable[[DriverSession, str], None]] = {
 def test(task: str, session: DriverSession) -> None:
     """Test a task with two callers. Raise WrongError for the first fault."""
     for cpus in CPUS:
-        session.must_load(PARAMETER)
+        session.must_load(PARAMETER, *([LOCKSET] if task in LOCKED else []))
         TESTS[task](session, cpus)

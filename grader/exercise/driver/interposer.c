@@ -185,6 +185,13 @@ static void block_taken(void *memory, size_t size)
 	spin_unlock_irqrestore(&block_lock, flags);
 }
 
+bool is_notebook(unsigned long address)
+{
+	unsigned long begin = (unsigned long)READ_ONCE(notebook);
+
+	return begin && address - begin < FIRST_BYTES;
+}
+
 /* Return whether a 32-bit word of the block still holds the fill pattern. */
 static bool block_freed(const void *memory)
 {
@@ -271,6 +278,7 @@ WRAP(void, cdev_del, struct cdev *cdev)
 {
 	if (undone("cdev_del", "cdev_add", ABOUT(cdev)))
 		__real_cdev_del(cdev);
+	locks_device_removed();
 }
 
 /* From Linux 6.4 on a class is constant, and class_register is not a macro. */
@@ -337,6 +345,7 @@ WRAP(void, misc_deregister, struct miscdevice *misc)
 {
 	if (undone("misc_deregister", "misc_register", ABOUT(misc)))
 		__real_misc_deregister(misc);
+	locks_device_removed();
 }
 
 /* All functions that allocate memory fail and are reported as kmalloc. */
@@ -460,6 +469,7 @@ WRAP(void, mutex_lock, struct mutex *lock)
 {
 	may_sleep("mutex_lock");
 	__real_mutex_lock(lock);
+	locks_taken(lock, true);
 }
 #endif
 
@@ -480,8 +490,9 @@ static bool holds(const struct mutex *lock)
 WRAP(void, mutex_unlock, struct mutex *lock)
 {
 	if (holds(lock)) {
+		locks_released(lock);
 		__real_mutex_unlock(lock);
-		race_unlocked();
+		race_wait();
 		return;
 	}
 	pr_err("BUG: mutex_unlock by a caller that does not hold the lock\n");

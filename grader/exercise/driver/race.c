@@ -10,6 +10,8 @@
  * access to the whole range. Some callers also wait after they have released a
  * mutex.
  *
+ * locks.c checks the same accesses for locks.
+ *
  * KCSAN itself is not used, because it needs a kernel that is built with it, on
  * x86-64 only.
  */
@@ -25,8 +27,22 @@
 
 #define WATCHES 4
 
+/*
+ * The driver can find its parameters by THIS_MODULE->kp, so no parameter has
+ * the address of its value, and each new value is a step in the trace.
+ */
 static int waits;
-module_param_named(race, waits, int, 0600);
+
+static int waits_set(const char *value, const struct kernel_param *kp)
+{
+	int err = kstrtoint(value, 10, &waits);
+
+	report_step('=', "race", waits, 0);
+	return err;
+}
+
+static const struct kernel_param_ops waits_ops = { .set = waits_set };
+module_param_cb(race, &waits_ops, NULL, 0200);
 MODULE_PARM_DESC(race, "one in this many accesses waits; 0: none");
 
 /**
@@ -84,6 +100,18 @@ static bool is_race(const struct watch *one, const struct watch *other)
 		!(one->marked || other->marked));
 }
 
+/*
+ * Print a data race. The grader finds the variable by its distance from the
+ * symbol watches.
+ */
+void print_race(const void *place, bool write, const void *other,
+		unsigned long address)
+{
+	pr_err("BUG: data race: %pS %s memory that %pS uses, %ld from watches\n",
+	       place, write ? "writes" : "reads", other,
+	       (long)(address - (unsigned long)watches));
+}
+
 /* Print the first data race on each variable since the module was loaded. */
 static void find_race(const struct watch *access)
 {
@@ -101,13 +129,7 @@ static void find_race(const struct watch *access)
 	}
 	spin_unlock_irqrestore(&watch_lock, flags);
 	if (place)
-		/*
-		 * The grader finds the variable by its distance from the symbol
-		 * watches.
-		 */
-		pr_err("BUG: data race: %pS %s memory that %pS uses, %ld from watches\n",
-		       access->place, access->write ? "writes" : "reads", place,
-		       (long)(access->begin - (unsigned long)watches));
+		print_race(access->place, access->write, place, access->begin);
 }
 
 /* Return a watch for an access; NULL if all are in use. */
@@ -173,6 +195,7 @@ static void before_access(unsigned long address, size_t size, bool write,
 	if (race <= 0)
 		return;
 	find_race(&access);
+	locks_access(address, write, place);
 	if (!is_chosen(race))
 		return;
 	atomic_inc(&waited);
@@ -249,7 +272,7 @@ void *__wrap_memmove(void *to, const void *from, size_t size)
  * by then. If all accesses wait, wait for longer than the other caller needs to
  * get here.
  */
-void race_unlocked(void)
+void race_wait(void)
 {
 	int race = READ_ONCE(waits);
 

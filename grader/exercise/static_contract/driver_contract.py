@@ -23,6 +23,17 @@ WATCHED = (
     " __kmalloc_noprof __kmalloc_cache_noprof __kmalloc_large_noprof vmalloc_noprof vzalloc_noprof"
     " _copy_to_user _copy_from_user mutex_lock mutex_unlock memcpy memmove"
 ).split()
+# The functions that locks.c wraps. The names of _SPINNING begin with _raw_spin, _raw_read or
+# _raw_write.
+_SPINNING = (
+    "lock lock_bh lock_irq lock_irqsave trylock unlock unlock_bh unlock_irq unlock_irqrestore"
+).split()
+LOCKS = (
+    *"mutex_lock_interruptible mutex_lock_killable mutex_trylock _raw_spin_trylock_bh".split(),
+    *"down_read down_read_interruptible down_read_killable down_read_trylock up_read".split(),
+    *"down_write down_write_killable down_write_trylock up_write".split(),
+    *(f"_raw_{kind}_{name}" for kind in ("spin", "read", "write") for name in _SPINNING),
+)
 # Functions that acquire no resource that must be released.
 HARMLESS = re.compile(
     r"first_(may_fault|copies)|cdev_init|kmalloc_caches|random_kmalloc_seed|compat_ptr_ioctl|__this_module"
@@ -72,12 +83,18 @@ LOCAL = re.compile(
     r"(?:__)?local(?:64)?_(?:t|read|set|xchg|(?:try_)?cmpxchg"
     r"|(?:inc|dec|add|sub)(?:_return|_and_test|_negative|_unless|_not_zero)?)"
 )
+# Other functions of kernel headers that contain assembly and access plain variables.
+INLINE = re.compile(
+    r"(?:__raw_)?(?:read|write)[bwlq](?:_relaxed)?|memset(?:16|32|64|_l|_p)|\w*cmpxchg\w*_local"
+    r"|(?:arch_)?__(?:test_and_)?(?:set|clear|change)_bit\w*|(?:__|raw_|this_)+cpu_\w+"
+)
 # Macros of kernel headers that join two words, and so could hide one of the words above.
 JOINED = re.compile(r"_*PASTE|CONCATENATE|__CONCAT\w*")
 # The words that a driver's source must not contain, and what it may use instead.
 WORDS = {
     UNCHECKED: CHECKED,
     ASSEMBLY: "only C and functions of the kernel",
+    INLINE: "plain C for accesses to memory",
     LOCAL: "atomic64_t, or a lock, for a number that callers share",
     JOINED: "names that are written in one word",
 }

@@ -1,0 +1,330 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+/*
+ * Check the locks of two callers. race.c cannot find a race between accesses by
+ * READ_ONCE and WRITE_ONCE, but these do not replace a lock. Therefore all
+ * callers must hold the same lock at every access to the notebook, and also at
+ * every access to a static variable that one of them writes. This check does
+ * not depend on time. The race detector Eraser introduced it (Savage et al.,
+ * 1997). The order in which the locks are taken is checked, too.
+ *
+ * The wrappers at the end report the locks; interposer.c has those of
+ * mutex_lock and mutex_unlock. The checks are switched on by a parameter.
+ */
+#include <linux/module.h>
+#include <linux/mutex.h>
+#include <linux/printk.h>
+#include <linux/rwsem.h>
+#include <linux/sched.h>
+#include <linux/spinlock.h>
+
+#include "call_trace.h"
+
+/* The maximum numbers of locks that all callers hold, and one of them. */
+#define MOST_HELD 32
+#define MOST_LOCKS 4
+/*
+ * The maximum number of orders of two locks; further orders are ignored. Also
+ * the locks of the interposer count, which it takes under those of the driver.
+ */
+#define MOST_ORDERS 256
+/* The maximum number of variables; further variables are ignored. */
+#define MOST_VARIABLES 256
+/* The key of the notebook, which counts as one variable. */
+#define NOTEBOOK 1ul
+
+/* As in race.c, no parameter has the address of its value. */
+static int lockset;
+
+static int lockset_set(const char *value, const struct kernel_param *kp)
+{
+	int err = kstrtoint(value, 10, &lockset);
+
+	report_step('=', "lockset", lockset, 0);
+	/* Without the wrappers, it is not known which locks are held. */
+	if (!IS_ENABLED(FIRST_LOCKS_WRAPPED))
+		lockset = 0;
+	return err;
+}
+
+static const struct kernel_param_ops lockset_ops = { .set = lockset_set };
+module_param_cb(lockset, &lockset_ops, NULL, 0200);
+MODULE_PARM_DESC(lockset, "whether to check the locks at each access");
+
+/* Protects the variables of this file, except the parameter. */
+static DEFINE_SPINLOCK(locks_lock);
+
+/* The locks that callers hold. */
+static struct held {
+	struct task_struct *task;
+	const void *lock;
+} held[MOST_HELD];
+/* Pairs of locks: the second was taken while the first was held. */
+static const void *orders[MOST_ORDERS][2];
+static bool order_reported;
+
+/* Note the order of two locks. Return whether they have the other order, too. */
+static bool is_reversed(const void *first, const void *second)
+{
+	bool reversed = false, noted = first == second;
+
+	for (int i = 0; i < MOST_ORDERS && !noted; i++) {
+		const void **order = orders[i];
+
+		if (!order[0]) {
+			order[0] = first;
+			order[1] = second;
+		}
+		reversed |= order[0] == second && order[1] == first;
+		noted = order[0] == first && order[1] == second;
+	}
+	return reversed;
+}
+
+void locks_taken(const void *lock, bool ordered)
+{
+	struct held *free = NULL;
+	bool reversed = false;
+	unsigned long flags;
+
+	if (!READ_ONCE(lockset) || lock == &locks_lock)
+		return;
+	spin_lock_irqsave(&locks_lock, flags);
+	for (int i = 0; i < MOST_HELD; i++) {
+		if (!held[i].task)
+			free = &held[i];
+		else if (held[i].task == current && ordered)
+			reversed |= is_reversed(held[i].lock, lock);
+	}
+	if (free)
+		*free = (struct held){ current, lock };
+	reversed = reversed && !order_reported;
+	order_reported |= reversed;
+	spin_unlock_irqrestore(&locks_lock, flags);
+	if (!reversed)
+		return;
+	pr_err("BUG: two locks are taken in two orders, so two callers can wait for each other\n");
+	dump_stack();
+}
+
+void locks_released(const void *lock)
+{
+	unsigned long flags;
+	bool found = false;
+
+	if (!READ_ONCE(lockset) || lock == &locks_lock)
+		return;
+	spin_lock_irqsave(&locks_lock, flags);
+	for (int i = 0; i < MOST_HELD && !found; i++) {
+		found = held[i].task == current && held[i].lock == lock;
+		if (found)
+			held[i].task = NULL;
+	}
+	spin_unlock_irqrestore(&locks_lock, flags);
+}
+
+/**
+ * struct variable - a variable of the driver, and the locks that protect it
+ * @key: its address, rounded down to 8 bytes, or NOTEBOOK; 0 if the entry is
+ * 	free
+ * @task: the only task that has accessed the variable; NULL if there are more
+ * @locks: the locks that were held at all accesses since then
+ * @written: whether one of these accesses is a write
+ * @reported: whether a missing lock was printed
+ * @bare_writes: whether the access at @bare is a write
+ * @bare: the address of the access that left no lock in @locks
+ * @other: the address of another access, with a lock if there is one
+ */
+static struct variable {
+	unsigned long key;
+	struct task_struct *task;
+	const void *locks[MOST_LOCKS];
+	bool written;
+	bool reported;
+	bool bare_writes;
+	void *bare;
+	void *other;
+} variables[MOST_VARIABLES];
+/* Only first_exit runs after the device is removed, and needs no lock. */
+static bool device_removed;
+
+void locks_device_removed(void)
+{
+	WRITE_ONCE(device_removed, true);
+}
+
+static bool holds(const void *lock)
+{
+	for (int i = 0; i < MOST_HELD; i++)
+		if (held[i].task == current && held[i].lock == lock)
+			return true;
+	return false;
+}
+
+static bool holds_any(void)
+{
+	for (int i = 0; i < MOST_HELD; i++)
+		if (held[i].task == current)
+			return true;
+	return false;
+}
+
+/* Remove the locks that the current task does not hold. Count the rest. */
+static int keep_held(struct variable *variable)
+{
+	int kept = 0;
+
+	for (int i = 0; i < MOST_LOCKS; i++) {
+		if (!holds(variable->locks[i]))
+			variable->locks[i] = NULL;
+		kept += variable->locks[i] != NULL;
+	}
+	return kept;
+}
+
+static void begin_sharing(struct variable *variable)
+{
+	int count = 0;
+
+	variable->task = NULL;
+	for (int i = 0; i < MOST_HELD && count < MOST_LOCKS; i++)
+		if (held[i].task == current)
+			variable->locks[count++] = held[i].lock;
+}
+
+static struct variable *variable_at(unsigned long address)
+{
+	unsigned long key = address & ~7ul;
+
+	if (is_notebook(address))
+		key = NOTEBOOK;
+	else if (!within_module(address, THIS_MODULE))
+		return NULL;
+	for (int i = 0; i < MOST_VARIABLES; i++) {
+		struct variable *variable = &variables[i];
+
+		if (!variable->key)
+			*variable = (struct variable){ .key = key,
+						       .task = current };
+		if (variable->key == key)
+			return variable;
+	}
+	return NULL;
+}
+
+/* Print the first access to each variable that has no lock in common. */
+void locks_access(unsigned long address, bool write, void *place)
+{
+	struct variable *variable, found = { 0 };
+	unsigned long flags;
+	int kept;
+
+	if (!READ_ONCE(lockset) || READ_ONCE(device_removed))
+		return;
+	spin_lock_irqsave(&locks_lock, flags);
+	variable = variable_at(address);
+	if (!variable || variable->task == current)
+		goto unlock;
+	if (variable->task)
+		begin_sharing(variable);
+	kept = keep_held(variable);
+	variable->written |= write;
+	if (!kept && !variable->bare) {
+		variable->bare = place;
+		variable->bare_writes = write;
+	} else if (holds_any() || !variable->other) {
+		variable->other = place;
+	}
+	if (variable->bare && variable->other && variable->written &&
+	    !variable->reported) {
+		variable->reported = true;
+		found = *variable;
+	}
+unlock:
+	spin_unlock_irqrestore(&locks_lock, flags);
+	if (found.bare)
+		print_race(found.bare, found.bare_writes, found.other, address);
+}
+
+#ifdef FIRST_LOCKS_WRAPPED
+#define TAKE(name, type)                 \
+	void __real_##name(type *lock);  \
+	void __wrap_##name(type *lock);  \
+	void __wrap_##name(type *lock)   \
+	{                                \
+		__real_##name(lock);     \
+		locks_taken(lock, true); \
+	}
+
+#define TAKE_FLAGS(name, type)                             \
+	unsigned long __real_##name(type *lock);           \
+	unsigned long __wrap_##name(type *lock);           \
+	unsigned long __wrap_##name(type *lock)            \
+	{                                                  \
+		unsigned long flags = __real_##name(lock); \
+                                                           \
+		locks_taken(lock, true);                   \
+		return flags;                              \
+	}
+
+/* The result @taken means that the lock was taken. */
+#define TRY(name, type, taken, ordered)             \
+	int __real_##name(type *lock);              \
+	int __wrap_##name(type *lock);              \
+	int __wrap_##name(type *lock)               \
+	{                                           \
+		int ret = __real_##name(lock);      \
+                                                    \
+		if (ret == (taken))                 \
+			locks_taken(lock, ordered); \
+		return ret;                         \
+	}
+
+#define RELEASE(name, type)             \
+	void __real_##name(type *lock); \
+	void __wrap_##name(type *lock); \
+	void __wrap_##name(type *lock)  \
+	{                               \
+		locks_released(lock);   \
+		__real_##name(lock);    \
+	}
+
+#define RELEASE_FLAGS(name, type)                            \
+	void __real_##name(type *lock, unsigned long flags); \
+	void __wrap_##name(type *lock, unsigned long flags); \
+	void __wrap_##name(type *lock, unsigned long flags)  \
+	{                                                    \
+		locks_released(lock);                        \
+		__real_##name(lock, flags);                  \
+	}
+
+#define SPINNING(kind, type)                         \
+	TAKE(_raw_##kind##_lock, type)               \
+	TAKE(_raw_##kind##_lock_bh, type)            \
+	TAKE(_raw_##kind##_lock_irq, type)           \
+	TAKE_FLAGS(_raw_##kind##_lock_irqsave, type) \
+	TRY(_raw_##kind##_trylock, type, 1, false)   \
+	RELEASE(_raw_##kind##_unlock, type)          \
+	RELEASE(_raw_##kind##_unlock_bh, type)       \
+	RELEASE(_raw_##kind##_unlock_irq, type)      \
+	RELEASE_FLAGS(_raw_##kind##_unlock_irqrestore, type)
+
+TRY(mutex_lock_interruptible, struct mutex, 0, true)
+TRY(mutex_lock_killable, struct mutex, 0, true)
+TRY(mutex_trylock, struct mutex, 1, false)
+
+TAKE(down_read, struct rw_semaphore)
+TAKE(down_write, struct rw_semaphore)
+TRY(down_read_interruptible, struct rw_semaphore, 0, true)
+TRY(down_read_killable, struct rw_semaphore, 0, true)
+TRY(down_write_killable, struct rw_semaphore, 0, true)
+TRY(down_read_trylock, struct rw_semaphore, 1, false)
+TRY(down_write_trylock, struct rw_semaphore, 1, false)
+RELEASE(up_read, struct rw_semaphore)
+RELEASE(up_write, struct rw_semaphore)
+
+SPINNING(spin, raw_spinlock_t)
+SPINNING(read, rwlock_t)
+SPINNING(write, rwlock_t)
+TRY(_raw_spin_trylock_bh, raw_spinlock_t, 1, false)
+
+#endif
