@@ -216,7 +216,8 @@ def _one(
     elif call.operation == DECIMAL:
         right = [[operands(stage, call.size, drawn)[0]]]
     elif call.operation == COMPUTE:
-        right = [[expected_values.residue(call.size, modulus)]]
+        word = modulus if stage.traits.numbers else 2**64
+        right = [[expected_values.residue(call.size, word)]]
     if returned or not _match(residues, right, modulus):
         return Finding("wrong", f"{call.call} is wrong")
     events = plugin.events(guest.folder)[known:]

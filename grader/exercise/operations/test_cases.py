@@ -162,10 +162,20 @@ def computed_n(max_n: int) -> list[int]:
     return [*range(min(max_n, 300) + 1), *top]
 
 
+# The largest n for which a stage with numbers of one word must return F(n) modulo 2^64. An array of
+# n words, or a recursion of n calls, does not fit into the stack.
+_MANY_STEPS = 1 << 21
+# The memory that such a call may allocate, in bytes.
+_FEW_BYTES = 256
+
+
 def _computations(rng: random.Random, stage: Stage) -> Iterator[OperationCase]:
     for n in computed_n(stage.manifest.max_n):
         value = expected_values.fibonacci(n)
         yield OperationCase(f"compute {n}", f"{value:x}", value.bit_length(), n)
+    for n in () if stage.traits.numbers else (rng.randrange(94, _MANY_STEPS), _MANY_STEPS):
+        word = expected_values.residue(n, 1 << 64)
+        yield OperationCase(f"compute {n}", f"{word:x}", n, n, _FEW_BYTES)
 
 
 def _within_memory(rng: random.Random, stage: Stage) -> Iterator[OperationCase]:
