@@ -22,6 +22,7 @@ UNITS = {
     "vectors": "instructions on vectors",  # of 256 bits
     "multiplications": "calls of bn_mul and bn_square",
     "pause": "products between two yields",
+    "assembly": "multiplications in assembly that FIB_NO_ASM leaves out",
 }
 # The calls that are not operations on numbers. The size of a call of COMPUTE is n.
 COMPUTE, DECIMAL = "compute", "decimal"
