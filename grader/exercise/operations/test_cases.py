@@ -188,8 +188,19 @@ def _within_memory(rng: random.Random, stage: Stage) -> Iterator[OperationCase]:
             yield replace(tried, most_bytes=6 * (64 + 8 * (-(-tried.size // 64) + 4)))
 
 
+_SUMS = _binary(("add", "add-a", "add-b"), lambda a, b: a + b, False)
+
+
+def _creations(rng: random.Random, stage: Stage) -> Iterator[OperationCase]:
+    """Yield sums of numbers, and requests for so many limbs that the number of bytes overflows."""
+    yield from _SUMS(rng, stage)
+    for size in (2**64 // 8 - 1, 2**64 // 24, 2**61 - rng.randrange(2, 1000)):
+        yield OperationCase(f"create {size}", "ENOMEM", size)
+
+
 TRIES: dict[str, Tries] = {
-    "add": _binary(("add", "add-a", "add-b"), lambda a, b: a + b, False),
+    "add": _SUMS,
+    "create": _creations,
     "sub": _binary(("sub", "sub-b", "sub-a"), lambda a, b: a - b, True),
     "mul": _binary(("mul",), lambda a, b: a * b, False),
     "square": _squares,
