@@ -62,7 +62,7 @@ TIMEOUT = 6.0
 # The plugin names events after the watched addresses: those in the parameter "marks", then those of
 # the functions that multiply.
 BEGIN, END, ALLOCATION, YIELD = "a0", "a1", "a2", "a3"
-MULTIPLY = ("bn_mul", "bn_square")
+MULTIPLY = {"bn_mul": "a4", "bn_square": "a5"}
 # An asm statement with an instruction that multiplies; "\\n\\t" may precede the instruction.
 _ASSEMBLY = re.compile(
     rb'\b(?:__)?asm(?:__)?(?:\s+\w+)*\s*\(\s*(?:"[^"]*"\s*)*?"[^"]*(?:\b|\\[nt])i?mul'
@@ -79,6 +79,7 @@ class OperationCost:
     divisions: int = 0
     vectors: int = 0
     multiplications: int = 0
+    calls: int = 0
     pause: int = 0
     assembly: int = 0
     at: CountedCall | None = None  # the requested call, with its random size filled in
@@ -199,7 +200,9 @@ def _assembly(stage: Stage) -> int:
 def _load(guest: Running, timeout: float) -> None:
     marks = guest.channel.check(f"insmod {MODULE} && cat {PARAMETERS}/marks", timeout).split()
     symbols = guest.channel.check(f"grep '\\[{NAME}\\]' /proc/kallsyms", timeout).splitlines()
-    marks += [line.split()[0] for line in symbols if line.split()[2] in MULTIPLY]
+    found = {name: address for address, _, name, *_ in map(str.split, symbols)}
+    # Address 0 is never executed.
+    marks += [found.get(name, "0") for name in MULTIPLY]
     plugin.watch(guest.folder, [int(word, 16) for word in marks])
     guest.channel.check(f"echo ready | {device.CLIENT} batch", timeout)
 
@@ -273,7 +276,8 @@ def _cost(events: list[plugin.Event], call: CountedCall) -> OperationCost:
         names.count(ALLOCATION),
         took.divisions,
         took.vectors,
-        sum(name not in (ALLOCATION, YIELD) for name in names),
+        sum(name in MULTIPLY.values() for name in names),
+        names.count(MULTIPLY["bn_mul"]),
         max(after - before for before, after in zip(products, products[1:])),
         at=call,
     )
