@@ -269,6 +269,7 @@ def _cost(events: list[plugin.Event], call: CountedCall) -> OperationCost:
     first, *inner, last = events
     took = last.counts - first.counts
     names = [event.name for event in inner]
+    multiplied, squared = (names.count(MULTIPLY[name]) for name in ("bn_mul", "bn_square"))
     products = [e.counts.products for e in events if e.name in (BEGIN, YIELD, END)]
     return OperationCost(
         took.module,
@@ -277,7 +278,8 @@ def _cost(events: list[plugin.Event], call: CountedCall) -> OperationCost:
         took.divisions,
         took.vectors,
         sum(name in MULTIPLY.values() for name in names),
-        names.count(MULTIPLY["bn_mul"]),
+        # Each bn_square calls bn_mul, unless the compiler has inlined bn_mul there.
+        multiplied if multiplied >= squared else multiplied + squared,
         max(after - before for before, after in zip(products, products[1:])),
         at=call,
     )
