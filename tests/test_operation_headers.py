@@ -117,15 +117,24 @@ def test_what_is_missing_is_said(old: str, new: str, says: str, tmp_path: Path) 
     assert re.search(says, told), told
 
 
-def test_a_header_cannot_replace_the_adapter(tmp_path: Path) -> None:
-    """A header may rename the adapter's functions, but no other file may define their names."""
-    directory = copied(5, tmp_path, "#define tested_operate adapter_operate\n")
+RENAMED = ("tested_operate", "STAGE_HAS_LSHIFT", "TESTED_ADD", "limbs_of_words", "take")
+
+
+@pytest.mark.parametrize("name", RENAMED)
+def test_a_header_cannot_rename_the_adapter(name: str, tmp_path: Path) -> None:
+    directory = copied(5, tmp_path, f"#define {name} other\n")
+    told = said(stages.single(directory, directory.name), "sub")
+    assert re.search(rf"bignum\.h:\d+: {name} is a name of the kit's tests; rename it$", told), told
+
+
+def test_another_file_cannot_replace_the_adapter(tmp_path: Path) -> None:
+    """A header may make the adapter's function static, but no other file may define its name."""
+    head = "int tested_operate(enum tested_operation what, struct bignum **c, struct bignum *a,"
+    rest = "struct bignum *b, u64 word)"
+    directory = copied(5, tmp_path, f"enum tested_operation;\nstatic {head} {rest};\n")
     (directory / "lazy.c").write_text(
-        '#include "bignum.h"\n#undef tested_operate\n'
-        "int tested_operate(int what, struct bignum **c, struct bignum *a, struct bignum *b,\n"
-        "\t\t   u64 word);\n"
-        "int tested_operate(int what, struct bignum **c, struct bignum *a, struct bignum *b,\n"
-        "\t\t   u64 word)\n{\n\treturn 0;\n}\n"
+        f'#include "stage.h"\n{head.replace("enum tested_operation", "int")}\n\t\t   {rest};\n'
+        f"{head.replace('enum tested_operation', 'int')}\n\t\t   {rest}\n{{\n\treturn 0;\n}}\n"
     )
     told = said(stages.single(directory, directory.name), "sub")
     assert "lazy.c defines tested_operate, a name of the kit's tests" in told, told

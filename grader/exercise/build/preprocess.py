@@ -34,6 +34,10 @@ FLAGS = ("-E", "-dD")
 PREPROCESSED = "-fpreprocessed"
 # The definition for a build without inline assembly.
 NO_ASM = ("-DFIB_NO_ASM",)
+# A function that begins in the first column, a macro, and the names that the unit tests reserve.
+_FUNCTION = re.compile(r"^\w[^(;#]*?\b(\w+)\(", re.MULTILINE)
+_MACRO = re.compile(r"#(?:define|undef) (\w+)")
+_TESTED = re.compile(r"STAGE_|TESTED_|tested_")
 _NO_HEADER = re.compile(r"fatal error: [^\n]*: No such file or directory")
 OFFERED = "stage.h offers all that a stage may use; include it and the stage's own headers only"
 
@@ -79,8 +83,8 @@ def adapted(
     beside = [path for path in sources if path.suffix == ".h" and path.name != f"{adapter.stem}.h"]
     files = _contents([*beside, adapter, adapter.with_suffix(".h")])
     made = _texts(stage, files, (adapter.name,), (*stage.traits.macros(), *macros))
-    differing = made.cause or _differing(made, own, stage)
-    return Texts(cause=differing) if differing else made
+    cause = made.cause or _renaming(own, adapter, stage) or _differing(made, own, stage)
+    return Texts(cause=cause) if cause else made
 
 
 def _contents(files: Sequence[Path]) -> tuple[tuple[str, bytes], ...]:
@@ -108,6 +112,19 @@ def options(stage: Stage, name: str) -> tuple[str, ...]:
 def _options(stage: Stage, headers: str, vector_file: bool) -> tuple[str, ...]:
     limit = f"-DFIBDRV_MAX_N={stage.manifest.max_n}"
     return ("-nostdinc", *c_flags.of_file(vector_file), limit, f"-I{headers}")
+
+
+def _renaming(own: Texts, adapter: Path, stage: Stage) -> str:
+    """Return a message if a header of the stage defines a macro with a name of the adapter."""
+    place = f"{stages.place(stage)}/"
+    functions = _FUNCTION.findall(adapter.read_text(encoding="utf-8"))
+    for text in own.defining.values():
+        for file, number, line in allowed_c.lines(text.decode(errors="surrogateescape"), place):
+            macro = _MACRO.match(line)
+            if macro and (macro[1] in functions or _TESTED.match(macro[1])):
+                shown = f"{paths.shown(stage.directory)}/{file.removeprefix(place)}"
+                return f"{shown}:{number}: {macro[1]} is a name of the kit's tests; rename it"
+    return ""
 
 
 def _differing(adapter: Texts, own: Texts, stage: Stage) -> str:

@@ -47,12 +47,14 @@ PRODUCTS = 100_000
 MOST_UNITS = 40
 # For a number of at least ANNOUNCED_LIMBS limbs, the number of products that compute announces must
 # lie between two multiples of the square of the number of limbs. Squaring a factor of half the
-# length takes 1/8 of this square. The kit's stages announce 0.4 to 0.9 of this square, or 20 to 40
-# times the square if they multiply bit by bit. The same bounds hold for decimal if limbs are
-# binary; there the kit's stages announce 0.5 of the square, or 154 times the square bit by bit.
-# Subquadratic methods need fewer products.
+# length takes 1/8 of this square. The kit's stages announce 0.4 to 0.9 of this square, or 18 to 63
+# times the square if they multiply bit by bit; with one of the two terms of each addition this is 8
+# to 13 times the square. The same bounds hold for decimal if limbs are binary; there the kit's
+# stages announce 0.5 of the square, or 140 to 154 times the square bit by bit. Subquadratic methods
+# need fewer products.
 ANNOUNCED_LIMBS = 20
 LEAST_OF_SQUARE = 1 / 16
+LEAST_OF_SQUARE_BIT_BY_BIT = 14
 MOST_OF_SQUARE = 16
 MOST_OF_SQUARE_BIT_BY_BIT = 512
 # A stage may announce this many products at once, in addition to the bound.
@@ -288,7 +290,8 @@ def _announced(stage: Stage, n: int, got: dict[str, int]) -> Iterator[Failure]:
         if stage.traits.slow
         else MOST_OF_SQUARE * square + AT_ONCE
     )
-    least = LEAST_OF_SQUARE * square if not stage.traits.subquadratic else got["limbs"]
+    least = LEAST_OF_SQUARE_BIT_BY_BIT if stage.traits.slow else LEAST_OF_SQUARE
+    least = least * square if not stage.traits.subquadratic else got["limbs"]
     binary = not stage.traits.decimal and not _of_digits(n, got["limbs"])
     for phase, counted, lowest in (
         ("compute", got["computing"], least),

@@ -21,7 +21,9 @@ UNITS = {
     "divisions": "divisions",
     "vectors": "instructions on vectors",  # of 256 bits
     "multiplications": "calls of bn_mul and bn_square",
+    "calls": "calls of bn_mul",  # also those by a bn_square of one line
     "pause": "products between two yields",
+    "assembly": "multiplications in assembly that FIB_NO_ASM leaves out",
 }
 # The calls that are not operations on numbers. The size of a call of COMPUTE is n.
 COMPUTE, DECIMAL = "compute", "decimal"

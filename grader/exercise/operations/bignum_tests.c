@@ -152,6 +152,17 @@ static void operate(struct fib_call *call, const struct request *r,
 		c = tests_new_number(call, room);
 	made = c;
 	protect(true);
+	if (STAGE_RESULT_IS_GROWN && f->what == TESTED_COPY) {
+		/*
+		 * Without memory the result must stay as it is. If it seems to
+		 * have more room afterwards, the next call overruns it.
+		 */
+		allocator.fail_at = allocator.allocations + 1;
+		if (tested_operate(f->what, &made, a.number, NULL, 0) &&
+		    !tests_is_unchanged(&old))
+			printf("CHANGED ");
+		allocator.fail_at = 0;
+	}
 	err = tested_operate(f->what, &made, a.number,
 			     one ? a.number : b.number, word);
 	if (STAGE_RESULT_IS_RETURNED)
@@ -173,12 +184,25 @@ static void operate(struct fib_call *call, const struct request *r,
 	tests_free_operand(&a);
 }
 
+/* Create numbers of @size limbs, for which there cannot be enough memory. */
+static void create(struct fib_call *call, size_t size)
+{
+	struct bignum *a =
+		tested_create(call, STAGE_RESULT_IS_PREALLOCATED ? 3 : 1, size);
+
+	printf(a ? "ROOM" : "ENOMEM");
+	if (a)
+		tested_free(a);
+}
+
 void run(struct fib_call *call, const struct request *r)
 {
 	const struct function *f = find(r->op);
 
 	if (!strcmp(r->op, "decimal"))
 		decimal(call, r);
+	else if (!strcmp(r->op, "create"))
+		create(call, strtoull(r->a, NULL, 10));
 	else if (f && (f->second == NONE || *r->b))
 		operate(call, r, f);
 	else

@@ -16,7 +16,7 @@ from __future__ import annotations
 import random
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from grader.base.errors import LabError, MachineError
@@ -42,8 +42,10 @@ OPERATIONS: Mapping[str, tuple[str, Callable[[int, int], Iterable[int]]]] = {
     "sub": ("TESTED_SUB", lambda a, b: [a - b]),
     "lshift": ("TESTED_LSHIFT", lambda a, b: [a << 1]),
     "mul": ("TESTED_MUL", lambda a, b: [a * b]),
+    "mul-power": ("TESTED_MUL", lambda a, b: [a * b]),
     "square": ("TESTED_SQUARE", lambda a, b: [a * a]),
     "increase": ("TESTED_INCREASE", lambda a, b: [a + 1]),
+    "decrease": ("TESTED_DECREASE", lambda a, b: [a - 1]),
     "solinas": ("TESTED_SOLINAS", lambda a, b: test_cases_decimal.modulo_prime(a * b, 3)),
     "shoup": ("TESTED_SHOUP", lambda a, b: test_cases_decimal.modulo_prime(a * b, 2)),
     "digit-sum": ("TESTED_TWICE_PLUS", lambda a, b: [2 * a + b]),
@@ -52,13 +54,19 @@ OPERATIONS: Mapping[str, tuple[str, Callable[[int, int], Iterable[int]]]] = {
     "digit-text": ("TESTED_TEXT", lambda a, b: [a]),
     "fft": ("TESTED_FFT_MUL", lambda a, b: [a * b]),
 }
+# The operands of an operation with this ending are powers of 2.
+POWER = "-power"
 MODULUS_BITS = 31
 # The time limit of one operation on the lab machine, in seconds.
 TIMEOUT = 6.0
 # The plugin names events after the watched addresses: those in the parameter "marks", then those of
 # the functions that multiply.
 BEGIN, END, ALLOCATION, YIELD = "a0", "a1", "a2", "a3"
-MULTIPLY = ("bn_mul", "bn_square")
+MULTIPLY = {"bn_mul": "a4", "bn_square": "a5"}
+# An asm statement with an instruction that multiplies; "\\n\\t" may precede the instruction.
+_ASSEMBLY = re.compile(
+    rb'\b(?:__)?asm(?:__)?(?:\s+\w+)*\s*\(\s*(?:"[^"]*"\s*)*?"[^"]*(?:\b|\\[nt])i?mul'
+)
 
 
 @dataclass(frozen=True)
@@ -71,7 +79,9 @@ class OperationCost:
     divisions: int = 0
     vectors: int = 0
     multiplications: int = 0
+    calls: int = 0
     pause: int = 0
+    assembly: int = 0
     at: CountedCall | None = None  # the requested call, with its random size filled in
 
 
@@ -169,13 +179,30 @@ def counts(
             left.pop(0)
         finally:
             guest.stop()
-    return found
+    assembly = _assembly(stage)
+    return {
+        call: cost if isinstance(cost, Finding) else replace(cost, assembly=assembly)
+        for call, cost in found.items()
+    }
+
+
+def _assembly(stage: Stage) -> int:
+    """Return the number of multiplications in assembly, or 0 if FIB_NO_ASM does not omit them."""
+    sources = list(stage_module.sources(stage, []))
+    found = [
+        sum(len(_ASSEMBLY.findall(text)) for text in made.files.values())
+        for macros in ((), preprocess.NO_ASM)
+        for made in (preprocess.texts(stage, sources, macros=macros),)
+    ]
+    return 0 if found[1] else found[0]
 
 
 def _load(guest: Running, timeout: float) -> None:
     marks = guest.channel.check(f"insmod {MODULE} && cat {PARAMETERS}/marks", timeout).split()
     symbols = guest.channel.check(f"grep '\\[{NAME}\\]' /proc/kallsyms", timeout).splitlines()
-    marks += [line.split()[0] for line in symbols if line.split()[2] in MULTIPLY]
+    found = {name: address for address, _, name, *_ in map(str.split, symbols)}
+    # Address 0 is never executed.
+    marks += [found.get(name, "0") for name in MULTIPLY]
     plugin.watch(guest.folder, [int(word, 16) for word in marks])
     guest.channel.check(f"echo ready | {device.CLIENT} batch", timeout)
 
@@ -202,7 +229,9 @@ def _one(
     known = len(plugin.events(guest.folder))
     operation = OPERATIONS.get(call.operation)
     verb = _number(operation[0]) if operation else call.operation
-    drawn = random.Random(f"{seed} {call.size}").getrandbits(63)
+    drawn = random.Random(f"{seed} {call.size}").getrandbits(63) or 1
+    if call.operation.endswith(POWER):
+        drawn = 0
     request = f"{verb} {call.size} {drawn} {modulus}"
     answer = guest.channel.check(
         f"echo {request} >{PARAMETERS}/ask && cat {PARAMETERS}/ask", timeout
@@ -216,7 +245,8 @@ def _one(
     elif call.operation == DECIMAL:
         right = [[operands(stage, call.size, drawn)[0]]]
     elif call.operation == COMPUTE:
-        right = [[expected_values.residue(call.size, modulus)]]
+        word = modulus if stage.traits.numbers else 2**64
+        right = [[expected_values.residue(call.size, word)]]
     if returned or not _match(residues, right, modulus):
         return Finding("wrong", f"{call.call} is wrong")
     events = plugin.events(guest.folder)[known:]
@@ -239,6 +269,7 @@ def _cost(events: list[plugin.Event], call: CountedCall) -> OperationCost:
     first, *inner, last = events
     took = last.counts - first.counts
     names = [event.name for event in inner]
+    multiplied, squared = (names.count(MULTIPLY[name]) for name in ("bn_mul", "bn_square"))
     products = [e.counts.products for e in events if e.name in (BEGIN, YIELD, END)]
     return OperationCost(
         took.module,
@@ -246,15 +277,19 @@ def _cost(events: list[plugin.Event], call: CountedCall) -> OperationCost:
         names.count(ALLOCATION),
         took.divisions,
         took.vectors,
-        sum(name not in (ALLOCATION, YIELD) for name in names),
+        sum(name in MULTIPLY.values() for name in names),
+        # Each bn_square calls bn_mul, unless the compiler has inlined bn_mul there.
+        multiplied if multiplied >= squared else multiplied + squared,
         max(after - before for before, after in zip(products, products[1:])),
-        call,
+        at=call,
     )
 
 
 def operands(stage: Stage, words: int, state: int) -> tuple[int, int]:
     """Return the operands that fill() in counted/counted.c generates, the larger one first."""
     base = test_cases_decimal.B if stage.traits.decimal else 2**64
+    if not state:
+        return base**words // 2, base**words // 4
     drawn: list[int] = []
     for least in (base // 2, base // 4):
         row: list[int] = []

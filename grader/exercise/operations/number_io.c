@@ -91,6 +91,13 @@ struct bignum *tests_new_number(struct fib_call *call, size_t size)
 		memset(tested_limbs(a), FILL, bytes);
 	if (AT_A_TIME == 1)
 		return a;
+	for (int i = 0; i < AT_A_TIME; i++) {
+		struct bignum *each = tested_at(a, i);
+		bool each_number_is_0 = tested_size(each) == 1 &&
+					!limb_at(tested_limbs(each), 0);
+
+		assert(each_number_is_0);
+	}
 	for (int i = 0; i < AT_A_TIME; i++)
 		memset(tested_limbs(tested_at(a, i)), i, bytes);
 	for (int i = 0; i < AT_A_TIME; i++) {

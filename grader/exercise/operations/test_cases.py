@@ -162,10 +162,20 @@ def computed_n(max_n: int) -> list[int]:
     return [*range(min(max_n, 300) + 1), *top]
 
 
+# The largest n for which a stage with numbers of one word must return F(n) modulo 2^64. An array of
+# n words, or a recursion of n calls, does not fit into the stack.
+_MANY_STEPS = 1 << 21
+# The memory that such a call may allocate, in bytes.
+_FEW_BYTES = 256
+
+
 def _computations(rng: random.Random, stage: Stage) -> Iterator[OperationCase]:
     for n in computed_n(stage.manifest.max_n):
         value = expected_values.fibonacci(n)
         yield OperationCase(f"compute {n}", f"{value:x}", value.bit_length(), n)
+    for n in () if stage.traits.numbers else (rng.randrange(94, _MANY_STEPS), _MANY_STEPS):
+        word = expected_values.residue(n, 1 << 64)
+        yield OperationCase(f"compute {n}", f"{word:x}", n, n, _FEW_BYTES)
 
 
 def _within_memory(rng: random.Random, stage: Stage) -> Iterator[OperationCase]:
@@ -178,8 +188,19 @@ def _within_memory(rng: random.Random, stage: Stage) -> Iterator[OperationCase]:
             yield replace(tried, most_bytes=6 * (64 + 8 * (-(-tried.size // 64) + 4)))
 
 
+_SUMS = _binary(("add", "add-a", "add-b"), lambda a, b: a + b, False)
+
+
+def _creations(rng: random.Random, stage: Stage) -> Iterator[OperationCase]:
+    """Yield sums of numbers, and requests for so many limbs that the number of bytes overflows."""
+    yield from _SUMS(rng, stage)
+    for size in (2**64 // 8 - 1, 2**64 // 24, 2**61 - rng.randrange(2, 1000)):
+        yield OperationCase(f"create {size}", "ENOMEM", size)
+
+
 TRIES: dict[str, Tries] = {
-    "add": _binary(("add", "add-a", "add-b"), lambda a, b: a + b, False),
+    "add": _SUMS,
+    "create": _creations,
     "sub": _binary(("sub", "sub-b", "sub-a"), lambda a, b: a - b, True),
     "mul": _binary(("mul",), lambda a, b: a * b, False),
     "square": _squares,

@@ -18,6 +18,7 @@
  *				the result overwrites operand a or b
  *	add-s, sub-s, mul-s	A as both operands; B is ignored
  *	add-t, sub-t		A as both operands and as the result
+ *	create SIZE		ENOMEM, because there is no memory for SIZE limbs
  *	decimal A SIZE		the decimal digits of A, or ERANGE
  *	compute N		F(N), allocations, peak bytes
  *	fail-at N K		F(N) if allocation K fails: the return value,

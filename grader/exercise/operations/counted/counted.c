@@ -86,16 +86,21 @@ static struct limbs limbs_of_value(const union fib_value *f)
 /*
  * Fill @a with random words from Knuth's MMIX linear congruential generator.
  * Its upper bits are mixed into the lower ones, which are less random. The top
- * word is from @least to 2 * @least. operands() in ideas.py does the same.
+ * word is from @least to 2 * @least. From *@state = 0, @a is a power of 2, whose
+ * only bit is that of @least. operands() in ideas.py does the same.
  */
 static void fill(struct bignum *a, size_t words, u64 least, u64 *state)
 {
-	for (size_t i = 0; i != words; i++) {
-		u64 word;
+	bool power = !*state;
 
-		*state = *state * 6364136223846793005ULL +
-			 1442695040888963407ULL;
-		word = *state ^ *state >> 32;
+	for (size_t i = 0; i != words; i++) {
+		u64 word = 0;
+
+		if (!power) {
+			*state = *state * 6364136223846793005ULL +
+				 1442695040888963407ULL;
+			word = *state ^ *state >> 32;
+		}
 		if (BASE)
 			word %= BASE;
 		if (i + 1 == words)
@@ -216,7 +221,7 @@ static void count_operation(enum tested_operation what, u64 words, u64 seed,
 		number[2] = tested_at(number[0], 2);
 	}
 	c = number[2];
-	if (what == TESTED_INCREASE) {
+	if (what == TESTED_INCREASE || what == TESTED_DECREASE) {
 		u64 same = seed;
 
 		fill(c, words, HALF, &same); /* its operand, too */
