@@ -225,12 +225,14 @@ def test_start_brings_helpers_and_leaves_what_is_not_written(student: Path, tmp_
         "not brought over: fib_decimal (decimal.c); yours of stage 1 is not in work/ yet" in second
     )
     assert "do stage 1 first, then make stage=2 start again; or write here" in second
-    # While a function is missing, `make hint` prints how to copy the function, because no hint of a
-    # task would help.
+    # While a function is missing, `make hint` names it, because no hint of a task would help.
     hint = call(student, "make", "stage=2", "hint", **environment).stdout
     assert re.match(r"task 1, \w+: ", hint)
     assert "because of what is missing; make stage=2 hint task=1 gives its hint\n" in hint
-    assert hint.endswith("\nnext: copy fib_decimal (decimal.c) from your stage 1\n")
+    assert hint.endswith(
+        "\nnext: write fib_decimal (decimal.c): your stage 1 does not have it;"
+        " see the comment there\n"
+    )
     aside = student / "work" / "aside"
     (student / "work" / "1-iterative-u64").rename(aside)
     hint = call(student, "make", "stage=2", "hint", **environment).stdout
