@@ -40,6 +40,58 @@ struct fib_block {
 
 struct allocator_state allocator;
 
+#if defined(__SANITIZE_ADDRESS__)
+/* The blocks not yet freed, in the order of their allocation. */
+static struct fib_block **held;
+static size_t held_count, held_room;
+
+static void hold(struct fib_block *block)
+{
+	if (held_count == held_room) {
+		held_room = 2 * held_room + 16;
+		held = realloc(held, held_room * sizeof(*held));
+		if (!held)
+			abort();
+	}
+	held[held_count++] = block;
+}
+
+static void let_go(const struct fib_block *block)
+{
+	size_t i = held_count;
+
+	while (i && held[i - 1] != block)
+		i--;
+	if (!i)
+		return;
+	memmove(held + i - 1, held + i, (held_count - i) * sizeof(*held));
+	held_count--;
+}
+
+void print_first_leak(void)
+{
+	void *frames[16];
+	int thread;
+	size_t i, count;
+
+	if (!held_count)
+		return;
+	count = __asan_get_alloc_stack(held[0], frames, sizeof(frames) / sizeof(*frames),
+				       &thread);
+	for (i = 0; i < count; i++) {
+		char text[300];
+
+		/* A frame has the address to return to, after the call. */
+		__sanitizer_symbolize_pc((char *)frames[i] - 1, "%f %s:%l",
+					 text, sizeof(text));
+		printf(" %s", text);
+	}
+}
+#else
+#define hold(block) ((void)0)
+#define let_go(block) ((void)0)
+#endif
+
 void begin_call(struct fib_call *call)
 {
 	*call = (struct fib_call){
@@ -51,6 +103,9 @@ void begin_call(struct fib_call *call)
 	allocator.blocks = 0;
 	allocator.bytes = 0;
 	allocator.peak_bytes = 0;
+#if defined(__SANITIZE_ADDRESS__)
+	held_count = 0;
+#endif
 }
 
 /*
@@ -105,6 +160,7 @@ void *fib_alloc(struct fib_call *call, size_t count, size_t size)
 	block->call = call;
 	block->bytes = bytes;
 	hide(block);
+	hold(block);
 	/*
 	 * Keep counters here, too, because the stage can change the counters in
 	 * @call.
@@ -129,6 +185,7 @@ void fib_free(const void *pointer)
 	if (!block)
 		return;
 	block--;
+	let_go(block);
 	unhide(block);
 	allocator.blocks--;
 	allocator.bytes -= block->bytes;

@@ -43,4 +43,10 @@ extern struct allocator_state allocator;
 /* Begin a call, and reset all counters. */
 void begin_call(struct fib_call *call);
 
+/*
+ * Print the stack that allocated the oldest block not yet freed, innermost
+ * function first, as " FUNCTION FILE:LINE" for each. Only with ASan.
+ */
+void print_first_leak(void);
+
 #endif

@@ -8,6 +8,7 @@ of the caller is more useful to the learner.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from grader.base import paths, test_record
@@ -32,14 +33,34 @@ def _calls(stack: str, prefix: str = "") -> str:
 
     Leave out the function named prefix if another function calls it.
     """
+    return _shown(_FRAME.findall(stack), prefix)
+
+
+def _shown(stack: Iterable[tuple[str, str, str]], prefix: str) -> str:
+    """Return the first two functions of a stack like _calls, from their names, files and lines."""
     frames: list[tuple[str, str]] = []
-    for function, file, line in _FRAME.findall(stack):
+    for function, file, line in stack:
         # A function inlined into another has two frames with the same name.
         if file not in _KITS and not (frames and frames[-1][0] == function):
             frames.append((function, f"{function} ({file}:{line})"))
     if len(frames) > 1 and frames[0][0] == prefix:
         frames = frames[1:]
     return ", called from ".join(text for _, text in frames[:2])
+
+
+def allocated(words: Sequence[str]) -> str:
+    """Return ", allocated in f (a.c:1), called from g (b.c:2)", or "" if it is not known.
+
+    words are the functions and places that print_first_leak() in account_malloc.c prints.
+    """
+    places = (word.rpartition("/")[2].partition(":") for word in words[1::2])
+    stack = [
+        (name, file, line)
+        for name, (file, _, line) in zip(words[::2], places)
+        if file.endswith((".c", ".h")) and not name.startswith("_")
+    ]
+    shown = _shown(stack, prefix="bn_create")
+    return f", allocated in {shown}" if shown else ""
 
 
 def asked_for(said: str) -> tuple[str, str]:

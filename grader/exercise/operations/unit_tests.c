@@ -33,13 +33,19 @@
 #include "../../base/test_record.h"
 
 /*
- * Print the end of an answer, with a count of blocks if the operation leaked
- * memory.
+ * Print the end of an answer. If the operation leaked memory, print the number
+ * of blocks; the first time also who allocated the first one.
  */
 static void finish(void)
 {
-	if (allocator.blocks)
+	static bool printed;
+
+	if (allocator.blocks) {
 		printf(" LEAK %llu", allocator.blocks);
+		if (!printed)
+			print_first_leak();
+		printed = true;
+	}
 	putchar('\n');
 	fflush(stdout);
 }

@@ -19,7 +19,14 @@ from grader.base.finding import Code
 from grader.exercise.build import preprocess, stage_module
 from grader.exercise.files.stages import Stage
 from grader.exercise.files.tasks import Task
-from grader.exercise.operations import alone, ideas, test_cases, test_cases_decimal, test_program
+from grader.exercise.operations import (
+    alone,
+    ideas,
+    sanitizer_report,
+    test_cases,
+    test_cases_decimal,
+    test_program,
+)
 from grader.exercise.operations.test_cases import OperationCase, Residues
 
 NO_VECTORS = (
@@ -115,8 +122,9 @@ def _leak(tried: OperationCase, sign: str, answer: str) -> str:
     words = answer.split()
     if "LEAK" not in words or words[0] != tried.expected:
         return ""
-    left = words[words.index("LEAK") + 1]
-    return f"{_asked(tried, sign)} is right, but blocks of memory are not freed: {left}"
+    left, *stack = words[words.index("LEAK") + 1 :]
+    where = sanitizer_report.allocated(stack)
+    return f"{_asked(tried, sign)} is right, but blocks of memory are not freed: {left}{where}"
 
 
 def _wrong_residue(form: Residues, expected: str, got: str) -> str:
