@@ -96,7 +96,7 @@ def test_graded_it_is_nothing(tmp_path: Path, kernel: Kernel) -> None:
 def test_who_turns_it_on_in_the_source_breaks_the_contract(tmp_path: Path, kernel: Kernel) -> None:
     text = "#define FIB_TRACE\n" + SOURCE.replace("TRACE", TRACE)
     violation = stage_module.build(stage(tmp_path, text), kernel).violations[0]
-    assert violation.got == "a use of fib_trace_print in fib.c"
+    assert violation.got == "a use of fib_trace_print in fib_compute (fib.c:6)"
     assert "use fib_trace of stage.h" in violation.expected
 
 

@@ -229,7 +229,7 @@ def test_vectors_are_a_violation(tmp_path: Path, text: str) -> None:
 @pytest.mark.parametrize("function", ["kmalloc", "_printk", "ktime_get", "filp_open"])
 def test_other_functions_are_a_violation(tmp_path: Path, function: str) -> None:
     (violation,) = compiled(tmp_path, f"void {function}(void); void f(void) {{ {function}(); }}")
-    assert violation.got == f"a use of {function} in fib.c"
+    assert violation.got == f"a use of {function} in f (fib.c:1)"
     assert ("fib_trace" in violation.expected) == (function == "_printk")
 
 
@@ -328,7 +328,7 @@ def test_stages_as_programs(stage: stages.Stage, tmp_path: Path) -> None:
         ("int main(void) { return 0; }", "a main of its own"),
         ("void exit(int status) {}", "a exit of its own"),
         ("void __asan_report_load8(void *p) {}", "a __asan_report_load8 of its own"),
-        ("int puts(const char *); int f(void) { return puts(\"0\"); }", "a use of puts in fib.c"),
+        ("int puts(const char *); int f(void) { return puts(\"0\"); }", "a use of puts in f (fib.c:2)"),
         ("long f(long a) { asm volatile(\"syscall\"); return a; }", "the instruction syscall"),
     ],
 )  # fmt: skip

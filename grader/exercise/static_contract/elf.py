@@ -142,6 +142,16 @@ class Object:
             return f"{self.source}, {section.name}+0x{offset:x}"
         return f"{line or self.source} in {function}" if function else line
 
+    def use_of(self, name: str) -> str:
+        """Return where the code first uses a symbol, such as "fib_decimal (decimal.c:41)"."""
+        for section in self.loaded:
+            for relocation in section.relocations:
+                if section.code and relocation.symbol.name == name:
+                    function = self.function_at(section, relocation.offset)
+                    line = self._line(section, relocation.offset) or self.source
+                    return f"{function} ({line})" if function else line
+        return self.source
+
     def _line(self, section: Section, offset: int) -> str:
         """Return file and line from the debug information, or "" if it cannot be read."""
         if not self.lines or '"' in section.name:

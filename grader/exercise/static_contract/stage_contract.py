@@ -91,6 +91,8 @@ PRINTS = re.compile(
     r"fib_trace_print|_?v?printk\w*|pr_[a-z]+|\w*printf(_chk)?|puts|putchar|fputs|fwrite"
     r"|__dynamic_pr_debug"
 )
+# The number of refused names that are located in the source, which takes a process for each.
+LOCATED = 3
 PRINTING = f"{OFFERED}; to print while debugging, use fib_trace of stage.h"
 NOT_THE_KERNELS = "names that are not the kernel's"
 NOT_THE_PROGRAMS = "names that are not the program's or the C library's"
@@ -293,14 +295,14 @@ NAMES_OF_PROGRAM = SymbolRules(OPERATIONS, PROGRAM_IMPORTS, PROGRAM_NAMES, NOT_T
 def _names(read: list[Object], kit: list[Path], names: SymbolRules) -> list[ContractViolation]:
     """Return a violation for each name that the objects must not use or define."""
     defined: dict[str, str] = {}
-    undefined: dict[str, str] = {}
+    undefined: dict[str, Object] = {}
     odd: list[ContractViolation] = []
     for obj in read:
         for symbol in obj.symbols:
             if symbol.kind in ("SECTION", "FILE") or not symbol.name:
                 continue
             if symbol.section == "UNDEF":
-                undefined.setdefault(symbol.name, obj.source)
+                undefined.setdefault(symbol.name, obj)
                 continue
             wrong = _odd_symbol(symbol)
             if wrong:
@@ -308,12 +310,17 @@ def _names(read: list[Object], kit: list[Path], names: SymbolRules) -> list[Cont
             if symbol.bind != "LOCAL" or SPECIAL_NAMES.fullmatch(symbol.name):
                 defined.setdefault(symbol.name, obj.source)
     wanted = {name for path in kit for letter, name in symbols(path) if letter in "UT"}
+    refused = [
+        (name, obj)
+        for name, obj in sorted(undefined.items())
+        if name not in defined and not names.offered.fullmatch(name)
+    ]
     used = [
         ContractViolation(
-            PRINTING if PRINTS.fullmatch(name) else OFFERED, f"a use of {name} in {source}"
+            PRINTING if PRINTS.fullmatch(name) else OFFERED,
+            f"a use of {name}{_meaning(name)} in {obj.use_of(name) if i < LOCATED else obj.source}",
         )
-        for name, source in sorted(undefined.items())
-        if name not in defined and not names.offered.fullmatch(name)
+        for i, (name, obj) in enumerate(refused)
     ]
     own = [
         ContractViolation(names.expected, f"a {name} of its own in {source}")
@@ -322,6 +329,12 @@ def _names(read: list[Object], kit: list[Path], names: SymbolRules) -> list[Cont
         and not names.called.fullmatch(name)
     ]
     return used + own + odd
+
+
+def _meaning(name: str) -> str:
+    """Return what in a source makes the compiler call a function that the source does not name."""
+    wide = re.fullmatch(r"__u?(div|mod|divmod)ti[34]", name)
+    return ", which is a division of 128 bits," if wide else ""
 
 
 def _odd_symbol(symbol: Symbol) -> str:
