@@ -328,7 +328,8 @@ def test_stages_as_programs(stage: stages.Stage, tmp_path: Path) -> None:
         ("int main(void) { return 0; }", "a main of its own"),
         ("void exit(int status) {}", "a exit of its own"),
         ("void __asan_report_load8(void *p) {}", "a __asan_report_load8 of its own"),
-        ("int puts(const char *); int f(void) { return puts(\"0\"); }", "a use of puts in f (fib.c:2)"),
+        ("int puts(const char *); int f(void) { return puts(\"0\"); }",
+         "a use of puts in f (fib.c:2)"),
         ("long f(long a) { asm volatile(\"syscall\"); return a; }", "the instruction syscall"),
     ],
 )  # fmt: skip
