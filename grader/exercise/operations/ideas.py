@@ -296,11 +296,23 @@ def operands(stage: Stage, words: int, state: int) -> tuple[int, int]:
         for _ in range(words):
             state = (state * 6364136223846793005 + 1442695040888963407) % 2**64
             row.append((state ^ state >> 32) % base)
-        value = row[-1] % least + least
-        for word in reversed(row[:-1]):
-            value = value * base + word
-        drawn.append(value)
+        row[-1] = row[-1] % least + least
+        drawn.append(_value(row, base))
     return drawn[0], drawn[1]
+
+
+def _value(digits: list[int], base: int) -> int:
+    """Return the value of digits in a base, the lowest first.
+
+    Join pairs of neighbours again and again, because adding one digit at a time to a number takes
+    quadratic time.
+    """
+    while len(digits) > 1:
+        if len(digits) % 2:
+            digits = [*digits, 0]
+        digits = [low + base * high for low, high in zip(digits[::2], digits[1::2])]
+        base *= base
+    return digits[0]
 
 
 def _number(name: str) -> int:
