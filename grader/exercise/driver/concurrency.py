@@ -21,7 +21,7 @@ PARAMETER = f"race={RACE}"
 # of the other tasks may also access one number by READ_ONCE, or as an atomic64_t.
 LOCKSET, LOCKED = "lockset=1", ("two callers", "ioctl")
 # The number of calls that each caller makes.
-COUNT = 400
+COUNT = 100
 # The number of times that both callers write a line when only one more line fits.
 LAST_LINES = 3
 CPUS = {"": "on one CPU", " two": "on two CPUs"}
