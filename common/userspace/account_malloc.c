@@ -76,8 +76,8 @@ void print_first_leak(void)
 
 	if (!held_count)
 		return;
-	count = __asan_get_alloc_stack(held[0], frames, sizeof(frames) / sizeof(*frames),
-				       &thread);
+	count = __asan_get_alloc_stack(
+		held[0], frames, sizeof(frames) / sizeof(*frames), &thread);
 	for (i = 0; i < count; i++) {
 		char text[300];
 

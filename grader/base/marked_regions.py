@@ -6,7 +6,13 @@
     /* } task 1, until then: return 0; */
 
 The code after "until then" replaces the solution in the skeleton, so that the rest of the source
-works as far as possible. This code may be omitted.
+works as far as possible. This code may be omitted. Several lines of it can be written like any
+comment of several lines in the kernel:
+
+    /* } task 1, until then:
+     * if (!a)
+     *	return 0;
+     */
 """
 
 from __future__ import annotations
@@ -18,7 +24,7 @@ from dataclasses import dataclass
 from grader.base.errors import LabError
 
 _PASSAGE = re.compile(
-    r"^([ \t]*)/\* task (\d+) \{ \*/\n(.*?)^[ \t]*/\* \} task \2(?:, until then: (.*?))? \*/\n",
+    r"^([ \t]*)/\* task (\d+) \{ \*/\n(.*?)^[ \t]*/\* \} task \2(?:, until then:\s(.*?))?\s+\*/\n",
     re.MULTILINE | re.DOTALL,
 )
 _MARK = re.compile(r"/\* (?:task \d+ \{|\} task \d+)")
@@ -51,7 +57,11 @@ def skeleton(text: str, name: str, solved: Collection[int] = ()) -> str:
 
 
 def _left(match: re.Match[str]) -> str:
-    lines = [f"TODO: task {match[2]}", *([match[4]] if match[4] else [])]
-    return "".join(
-        f"{match[1]}{f'/* {line} */' if i == 0 else line}\n" for i, line in enumerate(lines)
-    )
+    code = match[4] or ""
+    if re.match(r"[ \t]*\* ", code):
+        # A tab keeps its place behind the star.
+        code = "\n".join(
+            re.sub(r"^[ \t]*\* ?", match[1] if i else "", line)
+            for i, line in enumerate(code.split("\n"))
+        )
+    return f"{match[1]}/* TODO: task {match[2]} */\n" + (f"{match[1]}{code}\n" if code else "")

@@ -221,9 +221,11 @@ static int claim(const struct table *table, struct fiber *fiber,
 		return fibers_lives(table, fiber->home) ? -EACCES : -EOWNERDEAD;
 	/* task 2 { */
 	owner = cmpxchg_acquire(&fiber->owner, NULL, me);
-	/* } task 2, until then: owner = fiber->owner;
-	if (!owner)
-		fiber->owner = me; */
+	/* } task 2, until then:
+	 * owner = fiber->owner;
+	 * if (!owner)
+	 *	fiber->owner = me;
+	 */
 	if (!owner)
 		return 0;
 	return fibers_lives(table, owner) ? -EBUSY : -EOWNERDEAD;
