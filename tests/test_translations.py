@@ -404,6 +404,7 @@ def test_a_course_in_chinese(tmp_path: Path) -> None:
             assert "not exported" not in text and "<!-- exported" not in text
     assert CHINESE.search((handouts / "pictures/limbs.svg").read_text())
     assert "language: zh-TW" in (handouts / "book/book.yaml").read_text()
+    assert "Noto Serif CJK" in (handouts / "book/fonts.tex").read_text()
 
 
 def test_the_site_of_the_kit_has_no_answers(kit_site: Path) -> None:

@@ -83,8 +83,10 @@ def _translate(folder: Path, language: str) -> None:
         readme = (made / "repository/README.md").read_text(encoding="utf-8")
         (folder / "README.md").write_text(readme, encoding="utf-8")
     shutil.copyfile(translation.HANDOUTS / language / texts.CATALOGUE, handouts / texts.CATALOGUE)
-    words = (translation.HANDOUTS / language / "book.yaml").read_text(encoding="utf-8")
-    (handouts / "book/book.yaml").write_text(without_marked(words, "book.yaml"), encoding="utf-8")
+    own = translation.HANDOUTS / language
+    for source in (own / "book.yaml", *own.glob("*.tex")):
+        text = without_marked(source.read_text(encoding="utf-8"), source.name)
+        (handouts / "book" / source.name).write_text(text, encoding="utf-8")
 
 
 def _texts(language: str | None) -> texts.Texts:
