@@ -75,11 +75,10 @@ convert() {
 # as large as a browser. Keep its caches apart from the user's.
 make_pdf() {
 	# pandoc does not know LaTeX's name for every language.
-	local babel fonts=()
+	local babel fonts=$root/handouts/${1:-book}/fonts.tex
 	babel=$(word babel "$1")
-	[ ! -e "$root/handouts/${1:-book}/fonts.tex" ] || fonts=(--include-in-header "$root/handouts/$1/fonts.tex")
 	TEXMFVAR=$LAB_CACHE/texmf OSFONTDIR=/usr/share/fonts/truetype/dejavu:/usr/share/fonts/opentype/noto \
-		convert "$1" --to latex --pdf-engine lualatex "${fonts[@]}" --include-in-header "$parts/book.tex" \
+		convert "$1" --to latex --pdf-engine lualatex --include-in-header "$fonts" --include-in-header "$parts/book.tex" \
 		--toc --toc-depth 2 --top-level-division chapter -V title="$title" -V title-meta="$title" \
 		-V lang="$(word language "$1")" -V documentclass=scrreprt -V papersize=a4 -V geometry=margin=2.2cm \
 		-V fontsize=11pt -V colorlinks ${babel:+-V babel-lang="$babel"} --output "$2"
