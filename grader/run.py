@@ -191,7 +191,7 @@ def _subjects(
             continue
         progress.step(f"build for {machine.name}")
         counts = machine.metric == "instructions"
-        speed_at = speed_inputs.judged_at(machine, stage.number, seed) if counts else None
+        speed_at = speed_inputs.judged_at(machine, stage, seed) if counts else None
         needed = (speed_at.n,) if speed_at else ()
         numbers = (*stage.manifest.measure, *needed)
         made = pipeline.build_subject(stage, machine, numbers, needed, whole, jobs)

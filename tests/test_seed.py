@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -47,16 +49,18 @@ def test_speed_is_judged_at_any_n_of_the_upper_half(number: int) -> None:
 
 
 @pytest.mark.parametrize("number", FAST)
-def test_without_the_reference_it_is_one_of_those_in_expected(
+def test_for_a_learner_or_without_the_reference_it_is_one_of_those_in_expected(
     number: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     speed = course(number).speed
     assert speed
     machine = machines.get("qemu")
-    for here in (True, False):
+    stage = stages.kit(number)
+    for here, isolated in product((True, False), repeat=2):
         monkeypatch.setattr(stages.Stage, "fits", lambda *_, here=here: here)
-        judged = {s: speed_inputs.judged_at(machine, number, s) for s in range(1, 9)}
-        rule = tasks.drawn if here else tasks.listed
+        asked = replace(stage, isolated=isolated)
+        judged = {s: speed_inputs.judged_at(machine, asked, s) for s in range(1, 9)}
+        rule = tasks.drawn if here and isolated else tasks.listed
         assert judged == {s: rule(speed, s) for s in range(1, 9)}
     drawn = [tasks.listed(speed, s).n for s in range(1, 9)]
     assert drawn[0] == speed.n

@@ -29,7 +29,7 @@ def _asked(stage: Stage, machine: Machine, seed: int) -> Speed | None:
     """Return the phase, n and points of the stage's speed; None if the speed earns no points."""
     if stage.shipped:
         return None
-    return speed_inputs.judged_at(machine, stage.number, seed)
+    return speed_inputs.judged_at(machine, stage, seed)
 
 
 def reference(
@@ -105,7 +105,7 @@ def measure(stage: Stage, seed: int, progress: Progress) -> SpeedLine:
             return points.speed_line(asked.points, 0, points.DEVICE_FIRST, Code.NOT_TRIED)
         try:
             machine = machines.counting()
-            speed = speed_inputs.judged_at(machine, stage.number, seed) or asked
+            speed = speed_inputs.judged_at(machine, stage, seed) or asked
             known = par.counts(machine, par.benchmark_sizes(stage.number, speed), progress.step)
         except (LabError, MachineError) as error:
             # All untrusted stages must be graded by the same metric, so do not fall back to time.
