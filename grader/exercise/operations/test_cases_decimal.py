@@ -84,7 +84,7 @@ def _numbers(rng: random.Random, count: int) -> Iterator[int]:
         yield B**limbs - 1 - 10 ** rng.randrange(LIMB_DIGITS * limbs)  # carries through many limbs
 
 
-def _try(request: str, expected: int, size: int) -> OperationCase:
+def _try(request: str, expected: int | Decimal, size: int | Decimal) -> OperationCase:
     return OperationCase(request, str(expected), len(str(size)))
 
 
@@ -207,30 +207,33 @@ def _within_memory(rng: random.Random, stage: Stage) -> Iterator[OperationCase]:
         yield OperationCase(f"compute {n}", digits, len(digits), n, BYTES_A_DIGIT * len(digits))
 
 
-def _digits(rng: random.Random) -> Iterator[int]:
+def _digits(rng: random.Random) -> Iterator[Decimal]:
     """Yield numbers for operations on digits of 10^4.
 
-    They are short, or consist of one repeated digit, or have more digits than one section.
+    They are short, or consist of one repeated digit, or have more digits than one section. A
+    Decimal is read and written in linear time, and an int in quadratic time.
     """
-    yield from (a for a in _numbers(rng, 60) if a)
+    yield from (Decimal(a) for a in _numbers(rng, 60) if a)
     for size in (4, 31, 32, 33, 64, 127, 128, 129, 1000, 3700, 7300):
         for digit in "0459":
-            yield int("1" + digit * (size * 4) + rng.choice("0123456789") * 4)
-        yield int("5" + "0001" * size) + rng.randrange(B)
-        yield rng.randrange(10 ** (4 * size - 1), 10 ** (4 * size))
+            yield Decimal("1" + digit * (size * 4) + rng.choice("0123456789") * 4)
+        yield _EXACT.add(Decimal("5" + "0001" * size), rng.randrange(B))
+        yield Decimal(rng.choice("123456789") + "".join(rng.choices("0123456789", k=4 * size - 1)))
 
 
 def _digit_sums(rng: random.Random, stage: Stage) -> Iterator[OperationCase]:
     numbers = list(_digits(rng))
     for a, b in zip(numbers, [*numbers[1:], numbers[0]]):
-        yield _try(f"twice_plus {a} {b}", 2 * a + b, max(a, b))
-        yield _try(f"twice_plus {b} {a}", 2 * b + a, max(a, b))
-        yield _try(f"twice_minus {min(a, b)} {max(a, b)}", 2 * max(a, b) - min(a, b), max(a, b))
+        low, high = min(a, b), max(a, b)
+        yield _try(f"twice_plus {a} {b}", _EXACT.add(_EXACT.add(a, a), b), high)
+        yield _try(f"twice_plus {b} {a}", _EXACT.add(_EXACT.add(b, b), a), high)
+        yield _try(f"twice_minus {low} {high}", _EXACT.subtract(_EXACT.add(high, high), low), high)
 
 
 def _digit_fifths(rng: random.Random, stage: Stage) -> Iterator[OperationCase]:
     for a in _digits(rng):
-        yield _try(f"fifth {5 * a}", a, 5 * a)
+        five = _EXACT.multiply(a, 5)
+        yield _try(f"fifth {five}", a, five)
 
 
 def _unique_digits(rng: random.Random, stage: Stage) -> Iterator[OperationCase]:
