@@ -131,7 +131,7 @@ def _refused(code: int) -> Callable[[str], bool]:
 def cases(manifest: Manifest) -> list[AbiCase]:
     """Return all cases for a stage. Their order matters, because they share open files."""
     top = manifest.max_n
-    last = len(expected_values.digits(top))
+    last = expected_values.digit_count(top)
     bad_read, too_small = "-22 0 -", "-34 0 -"
 
     def case(title: str, request: str, expected: str | int) -> AbiCase:

@@ -24,7 +24,7 @@ MASK = (1 << 64) - 1
 
 
 # From this n on Python's decimal module is faster, because it multiplies by a number-theoretic
-# transform and needs no conversion to decimal: 0.1 s instead of 1 s at n = 1,000,000.
+# transform and needs no conversion to decimal: 0.03 s instead of 0.6 s at n = 1,000,000.
 DECIMAL_FROM = 20_000
 
 Number = TypeVar("Number", int, Decimal)
@@ -32,27 +32,21 @@ Number = TypeVar("Number", int, Decimal)
 
 def fibonacci(n: int) -> int:
     """Return F(n), computed with Python's integers."""
-    return _power(n, 0, 1)[1]
+    return _fibonacci(n, 0, 1)
 
 
-def _power(n: int, zero: Number, one: Number) -> tuple[Number, Number, Number]:
-    """Return F(n + 1), F(n), F(n - 1) by powers of [[1, 1], [1, 0]], which no stage uses."""
-    # A triple (x, y, z) represents the symmetric matrix [[x, y], [y, z]].
-    power, base = (one, zero, one), (one, one, zero)
-    while n:
-        if n & 1:
-            power = _times(power, base)
-        n >>= 1
-        if n:
-            base = _times(base, base)
-    return power
+def _fibonacci(n: int, zero: Number, one: Number) -> Number:
+    """Return F(n) from F(k) and F(k + 1), where k is n without its last bit.
 
-
-def _times(
-    p: tuple[Number, Number, Number], q: tuple[Number, Number, Number]
-) -> tuple[Number, Number, Number]:
-    yy = p[1] * q[1]
-    return p[0] * q[0] + yy, p[0] * q[1] + p[1] * q[2], yy + p[2] * q[2]
+    F(2k) = F(k) (2 F(k + 1) - F(k)) and F(2k + 1) = F(k)^2 + F(k + 1)^2; the last step takes only
+    one of them.
+    """
+    a, b = zero, one  # F(k) and F(k + 1)
+    for i in range(n.bit_length() - 1, 0, -1):
+        a, b = a * (b + b - a), a * a + b * b
+        if n >> i & 1:
+            a, b = b, a + b
+    return a * a + b * b if n & 1 else a * (b + b - a)
 
 
 def _exact(n: int) -> Context:
@@ -65,7 +59,7 @@ def _text(n: int) -> str:
     if n < DECIMAL_FROM:
         return str(fibonacci(n))
     with localcontext(_exact(n)):
-        return f"{_power(n, Decimal(0), Decimal(1))[1]:f}"
+        return f"{_fibonacci(n, Decimal(0), Decimal(1)):f}"
 
 
 def _checked(n: int, text: str) -> str:
