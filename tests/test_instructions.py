@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import catalogue
 import pytest
@@ -18,6 +19,7 @@ from grader.exercise.build import stage_module
 from grader.exercise.files import stages
 from grader.exercise.workload.stage_workload import StageWorkload, contents
 from grader.lab import machines, plugin, qemu
+from grader.lab.module import Module
 from grader.lab.plugin import Counts, Event
 from grader.measure import instructions
 from grader.measure.samples import Samples, Series
@@ -98,6 +100,77 @@ def test_a_stage_that_is_wrong_is_out_and_the_others_count(tmp_path: Path) -> No
     (finding,) = measured.findings.values()
     assert finding.status == "wrong" and "digits of a call, F(71)" in finding.cause
     assert {(key, n) for key, _, n in measured.samples} == {(good.key, 10), (good.key, 93)}
+
+
+class Counted:
+    """A workload whose module is a file with some bytes."""
+
+    client, sizes, needed, wholes = "client", (10, 20), (), {}
+    key = "one"
+
+    def __init__(self, folder: Path, trusted: bool = True) -> None:
+        self.trusted = trusted
+        self.module = Module("one", folder)
+        self.module.stripped.write_bytes(b"module")
+
+    def count_request(self, n: int) -> str:
+        return f"count {n}"
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Replace counting by a list of the n that are counted."""
+    counted: list[int] = []
+
+    def count_call(_machine: object, _subject: object, _contents: object, n: int, _: float) -> Any:
+        counted.append(n)
+        return instructions.CallCount({"compute": 100 * n}, 90 * n, 110 * n)
+
+    monkeypatch.setattr(instructions, "count_call", count_call)
+    monkeypatch.setattr(instructions, "machine_key", lambda machine: {"machine": machine})
+    return counted
+
+
+def counts(subject: Any, machine: Any = "qemu", contents: Any = None) -> Any:
+    return instructions.count(machine, [subject], contents, lambda *_: None).samples
+
+
+def test_an_unchanged_module_is_not_counted_again(
+    tmp_path: Path, asked: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = Counted(tmp_path)
+    found = counts(one)
+    assert asked == [10, 20]
+    assert counts(one) == found == counts(Counted(tmp_path))
+    assert asked == [10, 20]
+    monkeypatch.setattr(one, "sizes", (10, 15, 20))
+    counts(one)
+    assert asked == [10, 20, 15]
+
+
+@pytest.mark.parametrize("change", ["module", "machine", "method", "request", "damage"])
+def test_another_call_is_counted(
+    change: str, tmp_path: Path, asked: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = Counted(tmp_path)
+    found = counts(one)
+    if change == "module":
+        one.module.stripped.write_bytes(b"another")
+    if change == "method":
+        monkeypatch.setattr(instructions, "method", lambda: "another")
+    if change == "request":
+        monkeypatch.setattr(one, "count_request", lambda n: f"other {n}")
+    if change == "damage":
+        (tmp_path / instructions.KEPT).write_text("{")
+    assert counts(one, "another" if change == "machine" else "qemu") == found
+    assert asked == [10, 20] * 2
+
+
+def test_a_submission_is_always_counted(tmp_path: Path, asked: list[int]) -> None:
+    counts(Counted(tmp_path))
+    for _ in range(2):
+        counts(Counted(tmp_path, trusted=False))
+    assert asked == [10, 20] * 3
 
 
 # These synthetic events describe a call by a correct stage.

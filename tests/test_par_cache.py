@@ -88,7 +88,7 @@ def test_the_exact_key_is_answered_from_expected(
     machine: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     record = {
-        "key": par._key(machine),
+        "key": instructions.machine_key(machine),
         "stages": {str(number): {"compute": {"9000": number * 1.5}} for number in (4, 5)},
     }
     monkeypatch.setattr(par, "FILE", tmp_path / "par.json")
@@ -115,7 +115,7 @@ def test_a_count_of_something_else_is_never_used(
     counts_anew(2)
     machine.kernel = lambda: Kernel("qemu-1", Path("/nowhere"), "x86", "6.1", "gcc 2")
     counts_anew(3)
-    monkeypatch.setattr(par, "_method", lambda: "another way to count")
+    monkeypatch.setattr(instructions, "method", lambda: "another way to count")
     counts_anew(4)
     # The contract and the driver are part of the key.
     common = tmp_path / "common"

@@ -7,6 +7,9 @@ write to its memory. The client executes a marker instruction for each digit of 
 plugin records it. So the count ends after the last digit, and the recorded answer comes from
 executed instructions, not from memory that the module can change.
 
+The counts of a trusted module are stored beside it, and read again as long as the module, the
+machine and the counting method are the same.
+
 The number of a module's own instructions is the same in every run. The number of kernel
 instructions varies by up to 0.02 % of the call, because the allocator returns other blocks;
 common/fibctl_count.c reduces that by preparing the allocator. Interrupts are not counted.
@@ -14,16 +17,22 @@ common/fibctl_count.c reduces that by preparing the allocator. Interrupts are no
 
 from __future__ import annotations
 
+import dataclasses
+import hashlib
+import json
 import os
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
 
+from grader.base import paths
 from grader.base.background import WorkerPool
 from grader.base.errors import MachineError
 from grader.base.finding import Failure, Finding
-from grader.lab import failure_classification, kernel_log, plugin
-from grader.lab.machines import Contents, CountingMachine, Running
+from grader.lab import failure_classification, guest_program, kernel_log, plugin
+from grader.lab.machines import Contents, CountingMachine, Machine, Running
 from grader.lab.plugin import BEGIN, END, RETURNED, Counts, Event
 from grader.measure.guest_session import CALL_TIMEOUT, Measurements
 from grader.measure.samples import Samples, Series, add_wholes
@@ -55,6 +64,9 @@ SYSTEM_CALL, SYSTEM_CALL_DIGIT = 40_000, 0.5
 INTERRUPT_EVERY, INTERRUPTS = 3_000_000, 3
 INTERRUPT, INTERRUPTED = 6_000, 20_000
 
+
+# The file with the counts of a module, in the folder of its build.
+KEPT = "counts.json"
 
 Tell = Callable[[str, int, int], None]
 
@@ -142,6 +154,7 @@ def _subject(
     excluded: list[NotCounted],
 ) -> Finding | None:
     """Count every n of a workload in ascending order. Return a finding if that fails, or None."""
+    kept = KeptCounts(machine, subject)
     last_n, last_cost = 0, 0.0
     for n in sorted(set(subject.sizes)):
         # Quadratic growth is an upper bound, because even schoolbook multiplication is quadratic.
@@ -149,14 +162,70 @@ def _subject(
         if expected > (LIMIT if n in subject.needed else limit):
             excluded.append(NotCounted(subject.key, n, expected))
             continue
-        found = count_call(machine, subject, contents, n, expected)
+        found = kept.get(n) or count_call(machine, subject, contents, n, expected)
         if isinstance(found, Finding):
             return found
+        kept.add(n, found)
         last_n, last_cost = n, float(found.whole)
         for phase, instructions in found.phases.items():
             samples[subject.key, phase, n] = Series([float(instructions)])
     add_wholes(samples, subject.key, subject.wholes)
     return None
+
+
+def machine_key(machine: Machine) -> dict[str, str]:
+    """Return what a count depends on besides the module and the counting method."""
+    return {"compiler": machine.kernel().compiler, **machine.facts()}
+
+
+@cache
+def method() -> str:
+    """Return a digest of the counting method: the modules that count, and the kit's C files."""
+    files = [Path(__file__), Path(plugin.__file__)]
+    for folder in (paths.COMMON, guest_program.GUEST, guest_program.PLUGIN):
+        files += folder.glob("*.[chS]")
+    made_of = hashlib.sha256()
+    for path in sorted(files):
+        made_of.update(hashlib.sha256(path.read_bytes()).digest())
+    return made_of.hexdigest()
+
+
+class KeptCounts:
+    """The counts of a module on one machine from earlier runs, by n; none if it is not trusted."""
+
+    def __init__(self, machine: Machine, subject: CountedWorkload) -> None:
+        self._calls: dict[int, CallCount] = {}
+        self._path = subject.module.directory / KEPT if subject.trusted else None
+        if self._path is None:
+            return
+        made_of = [
+            *(machine_key(machine), method(), subject.client, subject.count_request(0)),
+            hashlib.sha256(subject.module.stripped.read_bytes()).hexdigest(),
+        ]
+        self._made_of = hashlib.sha256(json.dumps(made_of, sort_keys=True).encode()).hexdigest()
+        try:
+            value = json.loads(self._path.read_text(encoding="utf-8"))
+            if value["made_of"] == self._made_of:
+                self._calls = {int(n): CallCount(**call) for n, call in value["calls"].items()}
+        except (OSError, ValueError, KeyError, TypeError, AttributeError):
+            pass  # A damaged file counts as absent.
+
+    def get(self, n: int) -> CallCount | None:
+        """Return the count for n, or None if it is not known."""
+        return self._calls.get(n)
+
+    def add(self, n: int, count: CallCount) -> None:
+        """Store a count. If that is not possible, the next run counts again."""
+        if self._path is None or n in self._calls:
+            return
+        self._calls[n] = count
+        calls = {n: dataclasses.asdict(call) for n, call in self._calls.items()}
+        new = self._path.with_suffix(f".new{os.getpid()}")
+        try:
+            new.write_text(json.dumps({"made_of": self._made_of, "calls": calls}))
+            new.replace(self._path)
+        except OSError:
+            new.unlink(missing_ok=True)
 
 
 def count_call(

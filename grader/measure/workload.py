@@ -101,6 +101,10 @@ class CountedWorkload(Workload, Protocol):
     """A workload for which the emulator counts the instructions between two markers."""
 
     @property
+    def trusted(self) -> bool:
+        """Whether counts may be stored beside the module and read again."""
+
+    @property
     def needed(self) -> tuple[int, ...]:
         """The values of n whose instructions must be counted even if a count is expensive."""
 

@@ -17,7 +17,6 @@ import math
 import os
 import sys
 from collections.abc import Callable, Collection, Iterable, Mapping
-from functools import cache as once
 from pathlib import Path
 from typing import Any
 
@@ -29,9 +28,8 @@ from grader.exercise.build.stage_module import BuiltStage
 from grader.exercise.files import stages, tasks
 from grader.exercise.files.tasks import CountedCall, Speed
 from grader.exercise.operations import ideas
-from grader.exercise.workload import stage_workload
 from grader.exercise.workload.stage_workload import StageWorkload, contents
-from grader.lab import guest_program, machines, plugin
+from grader.lab import machines
 from grader.lab.machines import CountingMachine, Machine
 from grader.measure import instructions
 from grader.scoring import speed_inputs
@@ -81,10 +79,6 @@ def counts(
     return {place: found[place] for place in wanted}
 
 
-def _key(machine: Machine) -> dict[str, str]:
-    return {"compiler": machine.kernel().compiler, **machine.facts()}
-
-
 def _records() -> list[dict[str, Any]]:
     if not FILE.is_file():
         return []
@@ -100,7 +94,7 @@ def _records() -> list[dict[str, Any]]:
 def _recorded(machine: Machine) -> dict[BenchmarkSize, float]:
     """Return the counts that expected/par.json has for this exact machine."""
     for record in _records():
-        if record["key"] == _key(machine):
+        if record["key"] == instructions.machine_key(machine):
             return of_record(record)
     return {}
 
@@ -115,19 +109,6 @@ def of_record(record: Mapping[str, Any]) -> dict[BenchmarkSize, float]:
     }
 
 
-@once
-def _method() -> str:
-    """Return a digest of the counting method: the modules that count, and the kit's C files."""
-    modules = (instructions, plugin, stage_workload)
-    files = [Path(__file__), *(Path(str(module.__file__)) for module in modules)]
-    for folder in (paths.COMMON, guest_program.GUEST, guest_program.PLUGIN):
-        files += folder.glob("*.[chS]")
-    made_of = hashlib.sha256()
-    for path in sorted(files):
-        made_of.update(hashlib.sha256(path.read_bytes()).digest())
-    return made_of.hexdigest()
-
-
 def _digest(machine: Machine, number: int) -> str:
     """Return a digest of everything that the counts of a reference stage depend on.
 
@@ -135,7 +116,9 @@ def _digest(machine: Machine, number: int) -> str:
     or object, the driver, the contract. If any of them changes, cached counts are not found.
     """
     module = stage_module.digest(_here(machine, number), machine.kernel())
-    made_of = json.dumps([_key(machine), _method(), module], sort_keys=True)
+    made_of = json.dumps(
+        [instructions.machine_key(machine), instructions.method(), module], sort_keys=True
+    )
     return hashlib.sha256(made_of.encode()).hexdigest()[:32]
 
 
@@ -175,7 +158,9 @@ def _understood(number: int, kept: Any) -> dict[BenchmarkSize, float]:
 
 def _counting(machine: Machine, tell: instructions.Tell) -> Any:
     """Return a context manager that holds the lock for counting on this machine."""
-    name = hashlib.sha256(json.dumps(_key(machine), sort_keys=True).encode()).hexdigest()[:12]
+    name = hashlib.sha256(
+        json.dumps(instructions.machine_key(machine), sort_keys=True).encode()
+    ).hexdigest()[:12]
     waiting = "wait for another run, which counts the reference"
     return cache.locked(KEPT, name, lambda: tell(waiting, 0, 0))
 
@@ -204,7 +189,7 @@ def _count_now(
         phases: dict[str, dict[str, float]] = {}
         for (_, phase, n), count in {**before, **_of(table, number)}.items():
             phases.setdefault(phase, {})[str(n)] = count
-        value = {"key": _key(machine), "stage": number, "counts": phases}
+        value = {"key": instructions.machine_key(machine), "stage": number, "counts": phases}
         cache.write(KEPT, name, value)
     for place in wanted:
         if place not in table:
@@ -272,7 +257,7 @@ def make(tell: Callable[[str, int, int], None]) -> Path:
     for (number, phase, n), count in _count(machine, subjects, tell).items():
         table.setdefault(str(number), {}).setdefault(phase, {})[str(n)] = count
     record = {
-        "key": _key(machine),
+        "key": instructions.machine_key(machine),
         "stages": table,
     }
     kept = [r for r in _records() if r["key"] != record["key"]]

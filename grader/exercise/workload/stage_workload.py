@@ -106,6 +106,11 @@ class StageWorkload:
         return self.numbers or self.built.stage.manifest.measure
 
     @property
+    def trusted(self) -> bool:
+        """Return whether the stage is no submission of somebody else."""
+        return not self.built.stage.isolated
+
+    @property
     def call_sites(self) -> tuple[tuple[str, int], ...]:
         """Return the phase and address of each call of the stage in the driver's read()."""
         return call_sites(self.built.module.directory / "kit" / "driver.o")
