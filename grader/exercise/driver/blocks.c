@@ -57,7 +57,7 @@ void block_taken(void *memory, size_t size, bool zero)
 
 	if (!zero)
 		memset(memory, UNSET, size);
-	memset(memory + size, UNSET, BEHIND_BLOCK);
+	memset((char *)memory + size, UNSET, BEHIND_BLOCK);
 	flags = kit_enter();
 	if (used < MOST_BLOCKS)
 		blocks[used++] = block;
@@ -79,7 +79,8 @@ bool block_freed(const void *memory)
 		if (begin_of(block) == (unsigned long)memory)
 			break;
 	if (block < blocks + used) {
-		overrun = memchr_inv(memory + block->size, UNSET, BEHIND_BLOCK);
+		overrun = memchr_inv((const char *)memory + block->size, UNSET,
+				     BEHIND_BLOCK);
 		locks_forget((unsigned long)memory, block->size);
 		*block = blocks[--used];
 	}

@@ -78,7 +78,7 @@ static struct report {
 DEFINE_SPINLOCK(kit_lock);
 static struct task_struct *inside;
 
-unsigned long kit_enter(void)
+unsigned long kit_enter(void) __acquires(kit_lock)
 {
 	unsigned long flags;
 
@@ -87,7 +87,7 @@ unsigned long kit_enter(void)
 	return flags;
 }
 
-void kit_leave(unsigned long flags)
+void kit_leave(unsigned long flags) __releases(kit_lock)
 {
 	WRITE_ONCE(inside, NULL);
 	spin_unlock_irqrestore(&kit_lock, flags);

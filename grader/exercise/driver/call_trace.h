@@ -11,8 +11,8 @@
  * take and release it. While it is held, strings.c reports no access.
  */
 extern spinlock_t kit_lock;
-unsigned long kit_enter(void);
-void kit_leave(unsigned long flags);
+unsigned long kit_enter(void) __acquires(kit_lock);
+void kit_leave(unsigned long flags) __releases(kit_lock);
 bool kit_is_entered(void);
 
 /*
