@@ -203,8 +203,9 @@ TAKEN, RELEASED = "\tmutex_lock(&first_lock);\n", "\tmutex_unlock(&first_lock);\
 COPY = "\tif (copy_to_user(buf, first_text + *position, size)) {"
 # Copy the text to other memory under the lock, because the owner of a spinlock must not sleep.
 BOUNCED = {
-    "\tssize_t ret = 0;\n": "\tssize_t ret = 0;\n"
-    "\tchar *copy = kmalloc(FIRST_BYTES, GFP_KERNEL);\n\n\tif (!copy)\n\t\treturn -ENOMEM;\n",
+    "\tssize_t ret = 0;\n\n\tatomic64_inc(&first_calls);\n": "\tssize_t ret = 0;\n\tchar *copy;\n\n"
+    "\tatomic64_inc(&first_calls);\n\tcopy = kmalloc(FIRST_BYTES, GFP_KERNEL);\n"
+    "\tif (!copy)\n\t\treturn -ENOMEM;\n",
     f"{COPY}\n\t\tret = -EFAULT;\n\t\tgoto unlock;\n\t}}\n\t*position += size;\n\tret = size;\n"
     f"unlock:\n{RELEASED}": "\tmemcpy(copy, first_text + *position, size);\n\tret = size;\n"
     f"unlock:\n{RELEASED}\tif (copy_to_user(buf, copy, ret))\n\t\tret = -EFAULT;\n\telse\n"
