@@ -203,8 +203,9 @@ TAKEN, RELEASED = "\tmutex_lock(&first_lock);\n", "\tmutex_unlock(&first_lock);\
 COPY = "\tif (copy_to_user(buf, first_text + *position, size)) {"
 # Copy the text to other memory under the lock, because the owner of a spinlock must not sleep.
 BOUNCED = {
-    "\tssize_t ret = 0;\n": "\tssize_t ret = 0;\n"
-    "\tchar *copy = kmalloc(FIRST_BYTES, GFP_KERNEL);\n\n\tif (!copy)\n\t\treturn -ENOMEM;\n",
+    "\tssize_t ret = 0;\n\n\tatomic64_inc(&first_calls);\n": "\tssize_t ret = 0;\n\tchar *copy;\n\n"
+    "\tatomic64_inc(&first_calls);\n\tcopy = kmalloc(FIRST_BYTES, GFP_KERNEL);\n"
+    "\tif (!copy)\n\t\treturn -ENOMEM;\n",
     f"{COPY}\n\t\tret = -EFAULT;\n\t\tgoto unlock;\n\t}}\n\t*position += size;\n\tret = size;\n"
     f"unlock:\n{RELEASED}": "\tmemcpy(copy, first_text + *position, size);\n\tret = size;\n"
     f"unlock:\n{RELEASED}\tif (copy_to_user(buf, copy, ret))\n\t\tret = -EFAULT;\n\telse\n"
@@ -212,8 +213,11 @@ BOUNCED = {
 }
 MINE = "\tu32 lines; /* lines written by this open file */\n"
 COUNTED = "\tmine->lines++;\n"
-# Other right ways to protect the notebook, each as texts of the driver and their replacements.
-RIGHT_LOCKS = {
+GIVEN_BACK = "\tkfree(file->private_data);\n"
+INPUT = "\tchar input[FIRST_INPUT + 1], line[FIRST_LINE + 1];\n"
+TO_NUMBER = "\tif (kstrtouint(input, 10, &n) || n > FIRST_MAX_N)\n"
+# Other right drivers, each as texts of the driver and their replacements.
+RIGHT_DRIVERS = {
     "a semaphore for readers and writers": {
         LOCK: "static DECLARE_RWSEM(first_lock);\n"
         "#define mutex_lock down_write\n#define mutex_unlock up_write\n",
@@ -249,16 +253,34 @@ RIGHT_LOCKS = {
             "\tfirst_text = NULL;\n\tfirst_used = 0;\n"
         ),
     },
+    "a buffer from kmalloc in write": {
+        INPUT: "\tchar *input, line[FIRST_LINE + 1];\n",
+        "\tif (copy_from_user(input, buf, size))\n\t\treturn -EFAULT;\n": (
+            "\tinput = kmalloc(FIRST_INPUT + 1, GFP_KERNEL);\n\tif (!input)\n"
+            "\t\treturn -ENOMEM;\n\tif (copy_from_user(input, buf, size)) {\n"
+            "\t\tkfree(input);\n\t\treturn -EFAULT;\n\t}\n"
+        ),
+        TO_NUMBER: "\tret = kstrtouint(input, 10, &n);\n\tkfree(input);\n"
+        "\tif (ret || n > FIRST_MAX_N)\n",
+    },
+    "no lock where only one caller is left, and more of the kernel's functions": {
+        GIVEN_BACK: "\tstruct first_file *mine = file->private_data;\n\n"
+        f"\tmine->lines = 0;\n{GIVEN_BACK}",
+        "static u32 first_lines;\n": "static u32 first_lines __read_mostly;\n",
+        "\tinput[size] = '\\0';\n": "\tmemset(input + size, 0, sizeof(input) - size);\n"
+        "\tif (strchr(input, '-') || strnlen(input, size) > FIRST_INPUT)\n\t\treturn -EINVAL;\n",
+        'sysfs_emit(buf, "%u\\n", lines)': 'sysfs_emit(buf, "%.*s%-u%s%c", 3, "", lines, "", 10)',
+    },
 }
 
 
 @pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=pytest.mark.long) if i else name
-             for i, name in enumerate(RIGHT_LOCKS)]
+    "name", [pytest.param(name, marks=pytest.mark.long) if 0 < i < 5 else name
+             for i, name in enumerate(RIGHT_DRIVERS)]
 )  # fmt: skip
-def test_other_locks_earn_the_points(name: str, tmp_path: Path) -> None:
+def test_other_right_drivers_earn_the_points(name: str, tmp_path: Path) -> None:
     text = (paths.STAGES / "0-first-module/driver.c").read_text()
-    for old, new in RIGHT_LOCKS[name].items():
+    for old, new in RIGHT_DRIVERS[name].items():
         assert old in text, old
         text = text.replace(old, new, 1)
     assert tried(tmp_path, text).by_task == {}

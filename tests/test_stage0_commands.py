@@ -211,7 +211,7 @@ def test_debug_finds_nothing_in_the_reference() -> None:
         ("a deadlock: the lock stays taken where a call fails", "possible recursive locking"),
         ("release frees nothing", "no kfree for kmalloc"),
         # The block is a whole page, so what lies behind it was freed or is out of bounds.
-        ("debug: text behind the end", "KASAN: .* in first_ioctl"),
+        ("debug: text behind the end", "KASAN: .* (in|called from) first_ioctl"),
         ("debug: a block after it is given back", "KASAN: .*use-after-free"),
         ("debug: two locks in two orders", "possible circular locking"),
     ],

@@ -252,12 +252,16 @@ def first_refused(text: str, own: str) -> str:
 
 
 def unsanitized(text: str, own: str) -> str:
-    """Return an error for an attribute in the folder own that turns a sanitizer off, or ""."""
+    """Return an error for an attribute in the folder own that turns a sanitizer off, or "".
+
+    A section for data can do so: it can make a constant writable, whose accesses the compiler does
+    not instrument.
+    """
     found = tokens(text, own)
     for i, token in enumerate(found):
         if token.text.strip("_") == "attribute":
             for inner in _group(found, i + 1):
-                if re.match(r"_*(no_sanitize|disable_sanitizer)", inner.text):
+                if re.match(r'_*(no_sanitize|disable_sanitizer)|"\.(s?data|s?bss)', inner.text):
                     return _refusal(inner, inner.text)
     return ""
 

@@ -17,7 +17,8 @@ from grader.lab.module import Recipe
 FILE = "driver.c"
 OBJECT = "stage/driver"
 INTERPOSER = "grader/exercise/driver"
-KIT = ("interposer.c", "race.c", "locks.c", "call_trace.c", "call_trace.h", "may_fault.h")
+SOURCES = ("interposer", "blocks", "race", "strings", "locks", "call_trace")
+KIT = (*(f"{name}.c" for name in SOURCES), "call_trace.h", "may_fault.h")
 # Report accesses outside an array or structure (interposer.c).
 BOUNDS = "-fsanitize=bounds,object-size"
 # The flags of the kernel's scripts/Makefile.kcsan, without the macro that would let the driver
@@ -25,6 +26,8 @@ BOUNDS = "-fsanitize=bounds,object-size"
 RACED = (
     "-U__SANITIZE_THREAD__ -fsanitize=thread -fno-optimize-sibling-calls"
     " --param tsan-instrument-func-entry-exit=0 --param tsan-distinguish-volatile=1"
+    # The compiler does not instrument functions that it replaces by instructions.
+    " -fno-builtin"
 )
 # Kernels with this configuration have all functions of LOCKS, and call them for every lock.
 ALL_LOCKS = "ifeq ($(CONFIG_UNINLINE_SPIN_UNLOCK)$(CONFIG_DEBUG_LOCK_ALLOC)$(CONFIG_PREEMPT_RT),y)"
@@ -60,11 +63,11 @@ def recipe(stage: Stage, text: bytes, raced: bool = False) -> Recipe:
             },
             **{f"kit/{name}": (driver_device.SOURCES / name).read_bytes() for name in KIT},
         },
-        objects=(OBJECT, "kit/interposer", "kit/race", "kit/locks", "kit/call_trace"),
+        objects=(OBJECT, *(f"kit/{name}" for name in SOURCES)),
         # Do not warn of functions without callers, because an unfinished driver has some.
         flags=("-I$(src)/kit", "-Wno-unused-function", "-Wno-unused-variable"),
         settings=(
-            f"{flags} := {_wrapped(driver_contract.WATCHED)}",
+            f"{flags} := {_wrapped([*driver_contract.WATCHED, *driver_contract.STRINGS])}",
             f"CFLAGS_{OBJECT}.o := -include may_fault.h {RACED if raced else BOUNDS}",
             *(lock_checks if raced else ()),
         ),

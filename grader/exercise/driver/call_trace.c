@@ -9,6 +9,7 @@
 #include <linux/fs.h>
 #include <linux/mm.h>
 #include <linux/module.h>
+#include <linux/sched.h>
 #include <linux/slab.h>
 #include <linux/spinlock.h>
 
@@ -16,10 +17,11 @@
 #include "test_record.h"
 
 /*
- * The maximum number of steps since the module was loaded; further steps are
- * dropped.
+ * The maximum number of steps since the module was loaded, and of those that
+ * are added when the module is freed.
  */
 #define MOST_STEPS 65536
+#define LAST_STEPS 4
 
 /*
  * The maximum number of call addresses in the driver; further addresses get no
@@ -50,10 +52,12 @@ struct caller {
  * @steps: the steps since the module was loaded
  * @noted: number of steps
  * @written: number of steps that are in the file
+ * @most: the maximum number of steps now
+ * @full: the table that was full first; NULL for none
+ * @full_at: its size
  * @paused: drop new steps
  * @callers: the addresses where steps were called
  * @known: number of these addresses
- * @lock: protects @noted and @known, because steps happen in any context
  * @record: the record of the steps in the file
  */
 static struct report {
@@ -62,12 +66,45 @@ static struct report {
 	struct step *steps;
 	unsigned int noted;
 	unsigned int written;
+	unsigned int most;
+	const char *full;
+	unsigned long full_at;
 	bool paused;
 	struct caller callers[MOST_CALLERS];
 	unsigned int known;
-	spinlock_t lock;
 	struct test_record record;
-} report = { .lock = __SPIN_LOCK_UNLOCKED(report.lock) };
+} report = { .most = MOST_STEPS };
+
+DEFINE_SPINLOCK(kit_lock);
+static struct task_struct *inside;
+
+unsigned long kit_enter(void) __acquires(kit_lock)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&kit_lock, flags);
+	WRITE_ONCE(inside, current);
+	return flags;
+}
+
+void kit_leave(unsigned long flags) __releases(kit_lock)
+{
+	WRITE_ONCE(inside, NULL);
+	spin_unlock_irqrestore(&kit_lock, flags);
+}
+
+bool kit_is_entered(void)
+{
+	return READ_ONCE(inside) == current;
+}
+
+void report_full(const char *table, unsigned long most)
+{
+	if (report.full)
+		return;
+	report.full_at = most;
+	report.full = table;
+}
 
 static const char *name_of(unsigned long place)
 {
@@ -93,8 +130,8 @@ void report_step(char what, const char *name, unsigned long about,
 
 	if (!report.steps || report.paused)
 		return;
-	spin_lock_irqsave(&report.lock, flags);
-	if (report.noted < MOST_STEPS) {
+	flags = kit_enter();
+	if (report.noted < report.most) {
 		report.steps[report.noted] = (struct step){
 			.what = what,
 			.name = name,
@@ -102,8 +139,10 @@ void report_step(char what, const char *name, unsigned long about,
 			.caller = name_of(caller),
 		};
 		smp_store_release(&report.noted, report.noted + 1);
+	} else {
+		report_full("full_steps", report.most);
 	}
-	spin_unlock_irqrestore(&report.lock, flags);
+	kit_leave(flags);
 }
 
 /*
@@ -136,8 +175,8 @@ static int report_begin(unsigned int fd)
 	report.file = fget(fd);
 	if (!report.file)
 		return -EBADF;
-	report.steps =
-		kvmalloc_array(MOST_STEPS, sizeof(*report.steps), GFP_KERNEL);
+	report.steps = kvmalloc_array(MOST_STEPS + LAST_STEPS,
+				      sizeof(*report.steps), GFP_KERNEL);
 	if (!report.steps)
 		return -ENOMEM; /* the file is released with the module */
 	kernel_read(report.file, nonce, sizeof(nonce) - 1, &pos);
@@ -187,7 +226,10 @@ static void report_free(void *unused)
 
 	if (report.steps) {
 		report.paused = false;
+		report.most += LAST_STEPS;
 		race_report();
+		if (report.full)
+			report_step('=', report.full, report.full_at, 0);
 		write_steps();
 		size = scnprintf(line, sizeof(line), TEST_RECORD_FORMAT,
 				 TEST_RECORD_ARGUMENTS(&report.record));

@@ -2,6 +2,19 @@
 #ifndef FIRST_REPORT_H
 #define FIRST_REPORT_H
 
+#include <linux/kconfig.h>
+#include <linux/spinlock.h>
+
+/*
+ * Protects all tables that describe the driver. It is the only lock of these
+ * files, so that locks.c can tell it from the driver's locks. The functions
+ * take and release it. While it is held, strings.c reports no access.
+ */
+extern spinlock_t kit_lock;
+unsigned long kit_enter(void) __acquires(kit_lock);
+void kit_leave(unsigned long flags) __releases(kit_lock);
+bool kit_is_entered(void);
+
 /*
  * Record a step; may be called in any context. @what is "+", "-", "!" or "=",
  * and @name is the function. @about is its object or value. @caller is the
@@ -9,6 +22,12 @@
  */
 void report_step(char what, const char *name, unsigned long about,
 		 unsigned long caller);
+
+/*
+ * Record that a table is full, so that a fault could be missed. @table is
+ * "full_" and what the table holds.
+ */
+void report_full(const char *table, unsigned long most);
 
 /* Record how many accesses race.c has seen, and how many of them waited. */
 void race_report(void);
@@ -40,10 +59,35 @@ void locks_released(const void *lock);
 /* Check the locks of the current task at an access to memory. */
 void locks_access(unsigned long address, bool write, void *place);
 
-/* Report to locks.c that programs can no longer open the device. */
-void locks_device_removed(void);
+/*
+ * Forget what is known of locks and variables in memory that is freed; the
+ * caller holds kit_lock.
+ */
+void locks_forget(unsigned long begin, size_t size);
 
-/* Return whether an address is in the notebook that interposer.c has found. */
+/*
+ * The number of bytes behind each block that must not change. KASAN finds
+ * accesses behind a block itself.
+ */
+#define BEHIND_BLOCK (IS_ENABLED(CONFIG_KASAN) ? 0 : 16)
+
+/*
+ * Fill a block of memory that was allocated for the driver, unless it must be
+ * @zero, and the BEHIND_BLOCK bytes behind it.
+ */
+void block_taken(void *memory, size_t size, bool zero);
+
+/* Return whether the bytes behind a block have changed that is freed now. */
+bool block_freed(const void *memory);
+
+/* Return whether the notebook begins with a text. */
+bool notebook_begins(const char *text, size_t size);
+
+/*
+ * Return whether an address is in the notebook, or in any block of the driver.
+ * The caller holds kit_lock.
+ */
 bool is_notebook(unsigned long address);
+bool is_in_block(unsigned long address);
 
 #endif

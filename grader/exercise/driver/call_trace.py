@@ -27,6 +27,14 @@ UNDOES = {
     "kfree": "kmalloc",
 }
 UNDONE_BY = {does: undoes for undoes, does in UNDOES.items()}
+# What the interposer's tables hold, by the property that says that a table was full.
+FULL = {
+    "full_steps": "allocations and other calls that the interposer records",
+    "full_blocks": "blocks of memory at a time",
+    "full_variables": "words of memory that two callers share",
+    "full_locks": "locks that are held at a time",
+    "full_orders": "pairs of locks that one caller holds",
+}
 IN_USE = "a file that is open may still use that memory"
 NOT_READY = "a program can open the device before its memory is there"
 # Pairs of steps, with a reason. The first step of a pair must be done after the second step, and be

@@ -106,10 +106,10 @@ def _notebook(session: DriverSession, cpus: str) -> None:
     title = f"one caller writes and clears, one asks INFO, {CPUS[cpus]}"
     _, odd = _numbers(session, f"infos {COUNT}{cpus}", title, 2)
     if odd:
-        raise wrong(TOGETHER, title, "lines, bytes and room from one moment",
+        raise wrong(TOGETHER, title, "lines, bytes, room and mine from one moment",
                     f"{odd} answers that do not belong together")  # fmt: skip
     title = f"one caller writes and clears, one reads and seeks, {CPUS[cpus]}"
-    (odd,) = _numbers(session, f"wholes {COUNT}{cpus}", title, 1)
+    (odd,) = _numbers(session, f"wholes {2 * COUNT}{cpus}", title, 1)
     if odd:
         raise wrong(TOGETHER, title, "whole lines", f"{odd} answers that are not")
     title = f"two callers write {COUNT} lines each through one open file, {CPUS[cpus]}"

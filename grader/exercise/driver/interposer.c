@@ -15,8 +15,8 @@
  * "+" is a step that was done, "-" a step that was undone, and "!" a step that
  * was made to fail, with the error. After the function's name follows its
  * object, which is the same for a step and its undoing. "=" adds a property. It
- * belongs to the step before it (the bytes of an allocation, or whether a freed
- * block was ever written to) or to the step after it (whether the file
+ * belongs to the step before it (the bytes of an allocation, or whether the
+ * driver wrote behind a freed block) or to the step after it (whether the file
  * operations name the module as their owner, and whether the notebook has its
  * first lines).
  */
@@ -107,7 +107,6 @@ static void may_sleep(const char *name)
  */
 #define MOST_REGISTERED 32
 
-static DEFINE_SPINLOCK(registered_lock);
 static struct registered {
 	const char *by;
 	unsigned long about;
@@ -119,7 +118,7 @@ static bool replace_registered(struct registered old, struct registered new)
 	unsigned long flags;
 	bool found = false;
 
-	spin_lock_irqsave(&registered_lock, flags);
+	flags = kit_enter();
 	for (int i = 0; i < MOST_REGISTERED && !found; i++) {
 		const char *by = registered[i].by;
 
@@ -129,7 +128,7 @@ static bool replace_registered(struct registered old, struct registered new)
 			found = true;
 		}
 	}
-	spin_unlock_irqrestore(&registered_lock, flags);
+	kit_leave(flags);
 	return found;
 }
 
@@ -153,89 +152,8 @@ static bool undone(const char *name, const char *does, unsigned long about)
 	return replace_registered(old, (struct registered){});
 }
 
-/*
- * New memory is filled with this byte, unless it must be zero, so that the use
- * of uninitialised memory shows.
- */
-#define UNSET 0xa5
-
 /* The first lines, which first_begin writes: F(0) to F(FIRST_BEGINNING - 1). */
 static const char beginning[] = "0\n1\n1\n2\n3\n5\n8\n13\n21\n34\n";
-
-/*
- * The driver's first block that is large enough for the notebook, and the last
- * block that is smaller, such as a struct first_file.
- */
-static DEFINE_SPINLOCK(block_lock);
-static char *notebook;
-static const char *small;
-static size_t small_size;
-
-static void block_taken(void *memory, size_t size)
-{
-	unsigned long flags;
-
-	spin_lock_irqsave(&block_lock, flags);
-	if (size < FIRST_BYTES) {
-		small = memory;
-		small_size = size;
-	} else if (!notebook) {
-		notebook = memory;
-	}
-	spin_unlock_irqrestore(&block_lock, flags);
-}
-
-bool is_notebook(unsigned long address)
-{
-	unsigned long begin = (unsigned long)READ_ONCE(notebook);
-
-	return begin && address - begin < FIRST_BYTES;
-}
-
-/* Return whether a 32-bit word of the block still holds the fill pattern. */
-static bool block_freed(const void *memory)
-{
-	static const u32 unset = 0x01010101u * UNSET;
-	unsigned long flags;
-	bool found = false;
-
-	spin_lock_irqsave(&block_lock, flags);
-	if (memory == notebook)
-		notebook = NULL;
-	if (memory == small) {
-		for (size_t i = 0; i + sizeof(unset) <= small_size && !found;
-		     i += sizeof(unset))
-			found = !memcmp(small + i, &unset, sizeof(unset));
-		small = NULL;
-	}
-	spin_unlock_irqrestore(&block_lock, flags);
-	return found;
-}
-
-/*
- * Change the digit at an offset of the notebook. A driver that keeps its text
- * elsewhere does not show the change.
- */
-static int change_set(const char *value, const struct kernel_param *kp)
-{
-	unsigned int offset;
-	unsigned long flags;
-	int err = kstrtouint(value, 10, &offset);
-
-	if (err)
-		return err;
-	spin_lock_irqsave(&block_lock, flags);
-	if (notebook && offset < FIRST_BYTES)
-		notebook[offset] ^= 1;
-	else
-		err = -ENXIO;
-	spin_unlock_irqrestore(&block_lock, flags);
-	return err;
-}
-
-static const struct kernel_param_ops change_ops = { .set = change_set };
-module_param_cb(change, &change_ops, NULL, 0200);
-MODULE_PARM_DESC(change, "change the digit at this offset of the notebook");
 
 /*
  * Report the properties that the device must have before the step that creates
@@ -245,7 +163,7 @@ static void told_device(const struct file_operations *fops)
 {
 	told('=', "owner", fops && fops->owner == THIS_MODULE);
 	told('=', "beginning",
-	     notebook && !memcmp(notebook, beginning, sizeof(beginning) - 1));
+	     notebook_begins(beginning, sizeof(beginning) - 1));
 }
 
 WRAP(int, alloc_chrdev_region, dev_t *number, unsigned int first,
@@ -278,7 +196,6 @@ WRAP(void, cdev_del, struct cdev *cdev)
 {
 	if (undone("cdev_del", "cdev_add", ABOUT(cdev)))
 		__real_cdev_del(cdev);
-	locks_device_removed();
 }
 
 /* From Linux 6.4 on a class is constant, and class_register is not a macro. */
@@ -345,7 +262,6 @@ WRAP(void, misc_deregister, struct miscdevice *misc)
 {
 	if (undone("misc_deregister", "misc_register", ABOUT(misc)))
 		__real_misc_deregister(misc);
-	locks_device_removed();
 }
 
 /* All functions that allocate memory fail and are reported as kmalloc. */
@@ -360,9 +276,7 @@ static void *taken(void *memory, size_t size, gfp_t gfp, unsigned long caller)
 {
 	if (!memory)
 		return NULL;
-	if (!(gfp & __GFP_ZERO))
-		memset(memory, UNSET, size);
-	block_taken(memory, size);
+	block_taken(memory, size, gfp & __GFP_ZERO);
 	if (watch)
 		pr_info("interposer: + kmalloc %lx %pS\n", ABOUT(memory),
 			(void *)caller);
@@ -377,31 +291,49 @@ static void given_back(const void *memory)
 		return;
 	told('-', "kfree", ABOUT(memory));
 	if (block_freed(memory))
-		told('=', "unset", ABOUT(memory));
+		told('=', "overrun", ABOUT(memory));
 }
 
-#define WRAP_TAKE(name, gfp, arguments, ...)                                \
-	WRAP(void *, name, __VA_ARGS__)                                     \
-	{                                                                   \
-		if (no_memory(gfp))                                         \
-			return NULL;                                        \
-		return taken(__real_##name arguments, size, gfp, _RET_IP_); \
+/*
+ * Allocate by @real, with some bytes behind the block. The caches that the
+ * kernel's header chooses for a constant size have no space for these bytes.
+ */
+#define WRAP_TAKE(name, gfp, real, ...)                               \
+	WRAP(void *, name, __VA_ARGS__)                               \
+	{                                                             \
+		void *memory;                                         \
+                                                                      \
+		if (no_memory(gfp) || size > SIZE_MAX - BEHIND_BLOCK) \
+			return NULL;                                  \
+		memory = real;                                        \
+		return taken(memory, size, gfp, _RET_IP_);            \
 	}
 
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 10, 0)
-WRAP_TAKE(__kmalloc_noprof, gfp, (size, gfp), size_t size, gfp_t gfp)
-WRAP_TAKE(__kmalloc_cache_noprof, gfp, (cache, gfp, size),
+WRAP_TAKE(__kmalloc_noprof, gfp,
+	  __real___kmalloc_noprof(size + BEHIND_BLOCK, gfp), size_t size,
+	  gfp_t gfp)
+WRAP_TAKE(__kmalloc_cache_noprof, gfp,
+	  __real___kmalloc_noprof(size + BEHIND_BLOCK, gfp),
 	  struct kmem_cache *cache, gfp_t gfp, size_t size)
-WRAP_TAKE(__kmalloc_large_noprof, gfp, (size, gfp), size_t size, gfp_t gfp)
-WRAP_TAKE(vmalloc_noprof, GFP_KERNEL, (size), unsigned long size)
-WRAP_TAKE(vzalloc_noprof, GFP_KERNEL | __GFP_ZERO, (size), unsigned long size)
+WRAP_TAKE(__kmalloc_large_noprof, gfp,
+	  __real___kmalloc_noprof(size + BEHIND_BLOCK, gfp), size_t size,
+	  gfp_t gfp)
+WRAP_TAKE(vmalloc_noprof, GFP_KERNEL,
+	  __real_vmalloc_noprof(size + BEHIND_BLOCK), unsigned long size)
+WRAP_TAKE(vzalloc_noprof, GFP_KERNEL | __GFP_ZERO,
+	  __real_vzalloc_noprof(size + BEHIND_BLOCK), unsigned long size)
 #else
-WRAP_TAKE(__kmalloc, gfp, (size, gfp), size_t size, gfp_t gfp)
-WRAP_TAKE(kmalloc_trace, gfp, (cache, gfp, size), struct kmem_cache *cache,
-	  gfp_t gfp, size_t size)
-WRAP_TAKE(kmalloc_large, gfp, (size, gfp), size_t size, gfp_t gfp)
-WRAP_TAKE(vmalloc, GFP_KERNEL, (size), unsigned long size)
-WRAP_TAKE(vzalloc, GFP_KERNEL | __GFP_ZERO, (size), unsigned long size)
+WRAP_TAKE(__kmalloc, gfp, __real___kmalloc(size + BEHIND_BLOCK, gfp),
+	  size_t size, gfp_t gfp)
+WRAP_TAKE(kmalloc_trace, gfp, __real___kmalloc(size + BEHIND_BLOCK, gfp),
+	  struct kmem_cache *cache, gfp_t gfp, size_t size)
+WRAP_TAKE(kmalloc_large, gfp, __real___kmalloc(size + BEHIND_BLOCK, gfp),
+	  size_t size, gfp_t gfp)
+WRAP_TAKE(vmalloc, GFP_KERNEL, __real_vmalloc(size + BEHIND_BLOCK),
+	  unsigned long size)
+WRAP_TAKE(vzalloc, GFP_KERNEL | __GFP_ZERO, __real_vzalloc(size + BEHIND_BLOCK),
+	  unsigned long size)
 #endif
 
 WRAP(void, kfree, const void *memory)

@@ -3,9 +3,10 @@
  * Check the locks of two callers. race.c cannot find a race between accesses by
  * READ_ONCE and WRITE_ONCE, but these do not replace a lock. Therefore all
  * callers must hold the same lock at every access to the notebook, and also at
- * every access to a static variable that one of them writes. This check does
- * not depend on time. The race detector Eraser introduced it (Savage et al.,
- * 1997). The order in which the locks are taken is checked, too.
+ * every access to static variables and to memory from kmalloc that one of them
+ * writes. This check does not depend on time. The race detector Eraser
+ * introduced it (Savage et al., 1997). The order in which the locks are taken
+ * is checked, too.
  *
  * The wrappers at the end report the locks; interposer.c has those of
  * mutex_lock and mutex_unlock. The checks are switched on by a parameter.
@@ -14,21 +15,18 @@
 #include <linux/mutex.h>
 #include <linux/printk.h>
 #include <linux/rwsem.h>
-#include <linux/sched.h>
+#include <linux/sched/signal.h>
 #include <linux/spinlock.h>
 
 #include "call_trace.h"
+#include "may_fault.h"
 
 /* The maximum numbers of locks that all callers hold, and one of them. */
 #define MOST_HELD 32
-#define MOST_LOCKS 4
-/*
- * The maximum number of orders of two locks; further orders are ignored. Also
- * the locks of the interposer count, which it takes under those of the driver.
- */
+#define MOST_LOCKS 8
+/* The maximum numbers of orders of two locks, and of variables. */
 #define MOST_ORDERS 256
-/* The maximum number of variables; further variables are ignored. */
-#define MOST_VARIABLES 256
+#define MOST_VARIABLES 1024
 /* The key of the notebook, which counts as one variable. */
 #define NOTEBOOK 1ul
 
@@ -50,9 +48,6 @@ static const struct kernel_param_ops lockset_ops = { .set = lockset_set };
 module_param_cb(lockset, &lockset_ops, NULL, 0200);
 MODULE_PARM_DESC(lockset, "whether to check the locks at each access");
 
-/* Protects the variables of this file, except the parameter. */
-static DEFINE_SPINLOCK(locks_lock);
-
 /* The locks that callers hold. */
 static struct held {
 	struct task_struct *task;
@@ -65,9 +60,11 @@ static bool order_reported;
 /* Note the order of two locks. Return whether they have the other order, too. */
 static bool is_reversed(const void *first, const void *second)
 {
-	bool reversed = false, noted = first == second;
+	bool reversed = false;
 
-	for (int i = 0; i < MOST_ORDERS && !noted; i++) {
+	if (first == second)
+		return false;
+	for (int i = 0; i < MOST_ORDERS; i++) {
 		const void **order = orders[i];
 
 		if (!order[0]) {
@@ -75,8 +72,10 @@ static bool is_reversed(const void *first, const void *second)
 			order[1] = second;
 		}
 		reversed |= order[0] == second && order[1] == first;
-		noted = order[0] == first && order[1] == second;
+		if (order[0] == first && order[1] == second)
+			return reversed;
 	}
+	report_full("full_orders", MOST_ORDERS);
 	return reversed;
 }
 
@@ -86,9 +85,9 @@ void locks_taken(const void *lock, bool ordered)
 	bool reversed = false;
 	unsigned long flags;
 
-	if (!READ_ONCE(lockset) || lock == &locks_lock)
+	if (!READ_ONCE(lockset) || lock == &kit_lock)
 		return;
-	spin_lock_irqsave(&locks_lock, flags);
+	flags = kit_enter();
 	for (int i = 0; i < MOST_HELD; i++) {
 		if (!held[i].task)
 			free = &held[i];
@@ -97,9 +96,11 @@ void locks_taken(const void *lock, bool ordered)
 	}
 	if (free)
 		*free = (struct held){ current, lock };
+	else
+		report_full("full_locks", MOST_HELD);
 	reversed = reversed && !order_reported;
 	order_reported |= reversed;
-	spin_unlock_irqrestore(&locks_lock, flags);
+	kit_leave(flags);
 	if (!reversed)
 		return;
 	pr_err("BUG: two locks are taken in two orders, so two callers can wait for each other\n");
@@ -111,28 +112,27 @@ void locks_released(const void *lock)
 	unsigned long flags;
 	bool found = false;
 
-	if (!READ_ONCE(lockset) || lock == &locks_lock)
+	if (!READ_ONCE(lockset) || lock == &kit_lock)
 		return;
-	spin_lock_irqsave(&locks_lock, flags);
+	flags = kit_enter();
 	for (int i = 0; i < MOST_HELD && !found; i++) {
 		found = held[i].task == current && held[i].lock == lock;
 		if (found)
 			held[i].task = NULL;
 	}
-	spin_unlock_irqrestore(&locks_lock, flags);
+	kit_leave(flags);
 }
 
 /**
  * struct variable - a variable of the driver, and the locks that protect it
- * @key: its address, rounded down to 8 bytes, or NOTEBOOK; 0 if the entry is
- * 	free
+ * @key: its address, rounded down to 8 bytes, or NOTEBOOK
  * @task: the only task that has accessed the variable; NULL if there are more
  * @locks: the locks that were held at all accesses since then
  * @written: whether one of these accesses is a write
  * @reported: whether a missing lock was printed
  * @bare_writes: whether the access at @bare is a write
  * @bare: the address of the access that left no lock in @locks
- * @other: the address of another access, with a lock if there is one
+ * @other: the address of another access, a write with a lock if there is one
  */
 static struct variable {
 	unsigned long key;
@@ -144,13 +144,7 @@ static struct variable {
 	void *bare;
 	void *other;
 } variables[MOST_VARIABLES];
-/* Only first_exit runs after the device is removed, and needs no lock. */
-static bool device_removed;
-
-void locks_device_removed(void)
-{
-	WRITE_ONCE(device_removed, true);
-}
+static int known;
 
 static bool holds(const void *lock)
 {
@@ -186,9 +180,14 @@ static void begin_sharing(struct variable *variable)
 	int count = 0;
 
 	variable->task = NULL;
-	for (int i = 0; i < MOST_HELD && count < MOST_LOCKS; i++)
-		if (held[i].task == current)
+	for (int i = 0; i < MOST_HELD; i++) {
+		if (held[i].task != current)
+			continue;
+		if (count < MOST_LOCKS)
 			variable->locks[count++] = held[i].lock;
+		else
+			report_full("full_locks", MOST_LOCKS);
+	}
 }
 
 static struct variable *variable_at(unsigned long address)
@@ -197,18 +196,47 @@ static struct variable *variable_at(unsigned long address)
 
 	if (is_notebook(address))
 		key = NOTEBOOK;
-	else if (!within_module(address, THIS_MODULE))
+	else if (!within_module(address, THIS_MODULE) && !is_in_block(address))
 		return NULL;
-	for (int i = 0; i < MOST_VARIABLES; i++) {
-		struct variable *variable = &variables[i];
-
-		if (!variable->key)
-			*variable = (struct variable){ .key = key,
-						       .task = current };
-		if (variable->key == key)
-			return variable;
+	for (int i = 0; i < known; i++)
+		if (variables[i].key == key)
+			return &variables[i];
+	if (known == MOST_VARIABLES) {
+		report_full("full_variables", MOST_VARIABLES);
+		return NULL;
 	}
-	return NULL;
+	variables[known] = (struct variable){ .key = key, .task = current };
+	return &variables[known++];
+}
+
+void locks_forget(unsigned long begin, size_t size)
+{
+	int kept = 0;
+
+	for (int i = 0; i < known; i++)
+		if (variables[i].key - begin >= size)
+			variables[kept++] = variables[i];
+	known = kept;
+	for (int i = kept = 0; i < MOST_ORDERS && orders[i][0]; i++) {
+		const void *first = orders[i][0], *second = orders[i][1];
+
+		orders[i][0] = NULL;
+		if ((unsigned long)first - begin < size ||
+		    (unsigned long)second - begin < size)
+			continue;
+		orders[kept][0] = first;
+		orders[kept++][1] = second;
+	}
+}
+
+/*
+ * Return whether another thread could make a call at the same time. The
+ * client's callers are threads of one process; the module is loaded and
+ * unloaded, and files are opened and closed, when there is only one thread.
+ */
+static bool has_company(void)
+{
+	return get_nr_threads(current) > 1;
 }
 
 /* Print the first access to each variable that has no lock in common. */
@@ -218,9 +246,9 @@ void locks_access(unsigned long address, bool write, void *place)
 	unsigned long flags;
 	int kept;
 
-	if (!READ_ONCE(lockset) || READ_ONCE(device_removed))
+	if (!READ_ONCE(lockset) || !has_company())
 		return;
-	spin_lock_irqsave(&locks_lock, flags);
+	flags = kit_enter();
 	variable = variable_at(address);
 	if (!variable || variable->task == current)
 		goto unlock;
@@ -231,7 +259,7 @@ void locks_access(unsigned long address, bool write, void *place)
 	if (!kept && !variable->bare) {
 		variable->bare = place;
 		variable->bare_writes = write;
-	} else if (holds_any() || !variable->other) {
+	} else if ((write && holds_any()) || !variable->other) {
 		variable->other = place;
 	}
 	if (variable->bare && variable->other && variable->written &&
@@ -240,9 +268,20 @@ void locks_access(unsigned long address, bool write, void *place)
 		found = *variable;
 	}
 unlock:
-	spin_unlock_irqrestore(&locks_lock, flags);
+	kit_leave(flags);
 	if (found.bare)
 		print_race(found.bare, found.bare_writes, found.other, address);
+}
+
+/*
+ * may_fault.h calls this for an atomic access. Only the notebook must not be
+ * accessed that way without a lock.
+ */
+void first_atomic(const volatile void *address, bool write)
+{
+	if (READ_ONCE(lockset) && is_notebook((unsigned long)address))
+		locks_access((unsigned long)address, write,
+			     __builtin_return_address(0));
 }
 
 #ifdef FIRST_LOCKS_WRAPPED

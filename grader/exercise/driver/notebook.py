@@ -26,14 +26,19 @@ from grader.exercise.driver.system_calls import (
     SET,
     DriverCase,
     PartialReadCase,
+    WithoutMemoryCase,
     case,
     text_answer,
 )
 from grader.exercise.files import expected_values
 
 FILES = (0, 1)
+# Which allocation of a call fails. A call that allocates memory may then fail with ENOMEM, other
+# calls may not. So the calls for this test change nothing in either case.
+FAILS = (1, 2)
 ROUNDS = 2  # The number of calls of each kind in one state of the notebook.
 LARGEST = texts.word(str(MAX_N))
+LINE = len(f"{expected_values.digits(MAX_N)}\n")
 
 
 @dataclass
@@ -177,6 +182,29 @@ class _Drawing:
         self.model.calls += 1
         self.add("write from memory that ends half-way", f"badwrite {self.file} half", EFAULT)
 
+    def _without_memory(self, title: str, request: str, expected: str | int) -> None:
+        """Add a call one of whose allocations fails, if the call makes that many."""
+        self.cases.append(case("let an allocation fail", f"fail {self.random.choice(FAILS)}", 1))
+        title = f"{title}, without memory"
+        self.cases.append(WithoutMemoryCase(title, request, str(expected)))
+        self.cases.append(case("memory again", "fail 0", 1))
+
+    def pread_without_memory(self) -> None:
+        at = self.random.randint(0, len(self.model.text))
+        self.model.calls += 1
+        answer = text_answer(self.model.text[at : at + 20])
+        self._without_memory("pread", f"pread {self.file} 20 {at}", answer)
+
+    def write_without_memory(self) -> None:
+        """Write a line that does not fit, or no number if it fits."""
+        fits = len(self.model.text) + LINE <= BYTES
+        text, error = ("94", EINVAL) if fits else (LARGEST, ENOSPC)
+        self.model.calls += 1
+        self._without_memory("write", f"write {self.file} {text}", error)
+
+    def info_without_memory(self) -> None:
+        self._without_memory("INFO", f"info {self.file}", self.model.info(self.file))
+
     def seek(self, whence: int, place: str) -> None:
         """Move the position relative to the start, the current position or the end (whence)."""
         end = len(self.model.text)
@@ -229,9 +257,10 @@ Kind = Callable[[_Drawing], None]
 # The kinds of calls, by the name of the task in which the learner implements them.
 KINDS: dict[str, tuple[Kind, ...]] = {
     "read": (_Drawing.read, _Drawing.pread, _Drawing.read_into_none, _Drawing.read_into_half,
-             _Drawing.change),
+             _Drawing.change, _Drawing.pread_without_memory),
     "write": (_Drawing.write, _Drawing.write_text, _Drawing.write_no_number,
-              _Drawing.write_line_too_long, _Drawing.write_from_none, _Drawing.write_from_half),
+              _Drawing.write_line_too_long, _Drawing.write_from_none, _Drawing.write_from_half,
+              _Drawing.write_without_memory),
     "position": tuple(
         functools.partial(_Drawing.seek, whence=whence, place=place)
         for whence in (SET, CUR, END)
@@ -239,7 +268,7 @@ KINDS: dict[str, tuple[Kind, ...]] = {
     ),
     "sysfs": (_Drawing.lines,),
     "counter": (_Drawing.calls, _Drawing.reset, _Drawing.refused_reset),
-    "ioctl": (_Drawing.info_into_none, _Drawing.info_into_half),
+    "ioctl": (_Drawing.info_into_none, _Drawing.info_into_half, _Drawing.info_without_memory),
 }  # fmt: skip
 
 

@@ -66,8 +66,6 @@ struct watch {
 	bool copied;
 };
 
-/* Protects the variables watches, found and known. */
-static DEFINE_SPINLOCK(watch_lock);
 static struct watch watches[WATCHES];
 /* The addresses for which a data race has been printed. */
 static unsigned long found[WATCHES];
@@ -119,7 +117,7 @@ static void find_race(const struct watch *access)
 	unsigned long flags;
 	void *place = NULL;
 
-	spin_lock_irqsave(&watch_lock, flags);
+	flags = kit_enter();
 	for (int i = 0; i < WATCHES && !place; i++) {
 		other = &watches[i];
 		if (is_race(access, other) && !is_known(access->begin)) {
@@ -127,7 +125,7 @@ static void find_race(const struct watch *access)
 			found[known++] = access->begin;
 		}
 	}
-	spin_unlock_irqrestore(&watch_lock, flags);
+	kit_leave(flags);
 	if (place)
 		print_race(access->place, access->write, place, access->begin);
 }
@@ -138,14 +136,14 @@ static struct watch *watch_begin(const struct watch *access)
 	struct watch *watch = NULL;
 	unsigned long flags;
 
-	spin_lock_irqsave(&watch_lock, flags);
+	flags = kit_enter();
 	for (int i = 0; i < WATCHES && !watch; i++) {
 		if (!watches[i].task) {
 			watch = &watches[i];
 			*watch = *access;
 		}
 	}
-	spin_unlock_irqrestore(&watch_lock, flags);
+	kit_leave(flags);
 	return watch;
 }
 
@@ -153,9 +151,9 @@ static void watch_end(struct watch *watch)
 {
 	unsigned long flags;
 
-	spin_lock_irqsave(&watch_lock, flags);
+	flags = kit_enter();
 	watch->task = NULL;
-	spin_unlock_irqrestore(&watch_lock, flags);
+	kit_leave(flags);
 }
 
 /*
@@ -244,44 +242,34 @@ ACCESS_RANGE(write_range, true)
 
 void race_range(const void *address, size_t size, bool write, void *place)
 {
+	if (kit_is_entered())
+		return;
 	before_access((unsigned long)address, size, write, false, true, place);
 }
 
-/* The compiler does not instrument the accesses of these functions. */
-void *__real_memcpy(void *to, const void *from, size_t size);
-void *__wrap_memcpy(void *to, const void *from, size_t size);
-void *__wrap_memcpy(void *to, const void *from, size_t size)
-{
-	race_range(from, size, false, __builtin_return_address(0));
-	race_range(to, size, true, __builtin_return_address(0));
-	return __real_memcpy(to, from, size);
-}
-
-void *__real_memmove(void *to, const void *from, size_t size);
-void *__wrap_memmove(void *to, const void *from, size_t size);
-void *__wrap_memmove(void *to, const void *from, size_t size)
-{
-	race_range(from, size, false, __builtin_return_address(0));
-	race_range(to, size, true, __builtin_return_address(0));
-	return __real_memmove(to, from, size);
-}
+/* The number of critical sections that have ended. */
+static atomic_t sections;
 
 /*
- * After a critical section, let the other caller take the lock. So if a second
- * section relies on a check in the first section, the checked state has changed
- * by then. If all accesses wait, wait for longer than the other caller needs to
- * get here.
+ * After a critical section, wait until the other caller has ended two, or for
+ * WAITS times. So if a second section relies on a check in the first section,
+ * the checked state has changed by then. If all accesses wait, wait for longer
+ * than the other caller needs to get here.
  */
+#define WAITS 20
+
 void race_wait(void)
 {
-	int race = READ_ONCE(waits);
+	int race = READ_ONCE(waits), before = atomic_inc_return(&sections);
 
 	if (race <= 0 || !is_chosen(race))
 		return;
-	if (race > 1 || in_atomic() || irqs_disabled())
-		wait();
-	else
+	if (race == 1 && !in_atomic() && !irqs_disabled()) {
 		usleep_range(5000, 6000);
+		return;
+	}
+	for (int i = 0; i < WAITS && atomic_read(&sections) - before < 2; i++)
+		wait();
 }
 
 void race_report(void)

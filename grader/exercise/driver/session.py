@@ -225,6 +225,7 @@ class DriverSession:
         if odd:
             done_by = call_trace.UNDOES.get(odd.name, odd.name)
             raise wrong(LOAD, moment, f"a {done_by} for each {odd.name}", "none")
+        self._check_blocks(trace, moment)
         self._blame_for([s for s in call_trace.remaining(trace) if s.name != ignored], moment)
         there = self.shell("; ".join(f"{test} && echo '{what}'" for test, what in LEFT_BEHIND))[1]
         if there:
@@ -232,6 +233,18 @@ class DriverSession:
             raise wrong(LOAD, moment, NOTHING_LEFT, f"{what} is still there")
         self.passed += 1
         return trace
+
+    def _check_blocks(self, trace: Sequence[TracedCall], moment: str) -> None:
+        """Raise WrongError for a write behind a block, or if a table of the interposer was full."""
+        for address in call_trace.told(trace, "overrun"):
+            block = next(i for i, s in enumerate(trace) if (s.kind, s.about) == ("+", address))
+            size, place = trace[block + 1].about, self._place(trace[block].caller)
+            raise wrong(LOAD, moment, f"no write behind the {size} bytes of kmalloc{place}",
+                        "another byte there, behind the end of the block")  # fmt: skip
+        for name, things in call_trace.FULL.items():
+            for most in call_trace.told(trace, name):
+                want = f"at most {most} {things}, which check can follow"
+                raise wrong(LOAD, moment, want, "more")
 
     def _blame_for(self, left: Sequence[TracedCall], moment: str) -> None:
         """Raise WrongError if the driver leaked anything except memory of another task."""

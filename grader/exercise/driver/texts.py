@@ -7,11 +7,12 @@ One rule in value() decides what a text means, independent of its parts.
 
 from __future__ import annotations
 
+import itertools
 import random
 import re
 from collections.abc import Iterator
 
-COUNT = 200
+COUNT = 150
 _PREFIXES = ("", "", "+", "0x", "0X", "0b", "0o", "-", " ", "#", "$", "\\")
 _ZEROS = ("", "", "", "0", "00", "000000")
 _BEHIND = ("", "", "\n", "\n", "\n\n", "\0", "\0x", " ", "x", "abc", "a", "L", "u", ".", ".0", "e1",
@@ -28,8 +29,10 @@ def value(text: str) -> int | None:
 def drawn(largest: int, max_bytes: int, draw: random.Random | None = None) -> Iterator[str]:
     """Yield texts of at most max_bytes bytes; some are valid numbers from 0 to largest.
 
-    Without draw, the sequence is always the same.
+    Zero comes first, with each prefix, because a text such as -0 is not valid although its value
+    is. Without draw, the sequence is always the same.
     """
+    yield from map("".join, itertools.product(sorted(set(_PREFIXES)), ("0", "00"), ("", "\n")))
     draw = draw or random.Random(largest)
     for _ in range(COUNT):
         number = draw.choice(_BASES).format(draw.randint(0, largest))

@@ -26,6 +26,7 @@ from grader.exercise.driver import (
     system_calls,
 )
 from grader.exercise.driver.blame import Blame
+from grader.exercise.driver.call_trace import TracedCall
 from grader.exercise.driver.session import (
     ABI,
     NOTHING_LEFT,
@@ -236,9 +237,21 @@ def _test_by_one_caller(
             done = session.must_unload("when all files are closed")
         except WrongError as error:
             raise session.at_its_call(cases, error) from None
-        if task == "open" and call_trace.told(done, "unset"):
-            got = "memory as kmalloc returns it, with anything in it"
-            raise wrong(ABI, "open", "a struct first_file that is all zero, as by kzalloc", got)
+        if task == "open":
+            _check_private_data(done)
+
+
+def _check_private_data(done: Sequence[TracedCall]) -> None:
+    """Raise WrongError unless each open file has memory of its own, which open has initialised."""
+    blocks = call_trace.told(done, "private")
+    if 0 in blocks:
+        raise wrong(ABI, "open", "the address of memory from kzalloc in file->private_data",
+                    "another value")  # fmt: skip
+    if len(set(blocks)) < len(blocks):
+        raise wrong(ABI, "open", "a struct first_file for each open file", "one for two files")
+    if call_trace.told(done, "unset"):
+        got = "memory as kmalloc returns it, with anything in it"
+        raise wrong(ABI, "open", "a struct first_file that is all zero, as by kzalloc", got)
 
 
 def _test_alone(task: str, lists: Sequence[Sequence[DriverCase]], session: DriverSession) -> None:

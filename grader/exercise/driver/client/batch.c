@@ -212,6 +212,40 @@ static void set_parameter(const char *path, const char *value)
 	put_text(open(path, O_WRONLY | O_CLOEXEC), value, strlen(value));
 }
 
+static void do_opened(const struct request *r)
+{
+	char number[16];
+
+	snprintf(number, sizeof(number), "%d", file(r));
+	set_parameter(PARAMETERS "opened", number);
+}
+
+/* Return whether a file has counted one line. */
+static bool counts_one(int fd)
+{
+	struct first_info info;
+
+	return !ioctl(fd, FIRST_IOC_INFO, &info) && info.mine == 1;
+}
+
+static void do_many(const struct request *r)
+{
+	bool asks = !strcmp(word(r, 2), "info");
+	int files[1000], opened = 0, odd = 0;
+	int count = (int)number(r, 1);
+
+	while (opened < count && opened < 1000 &&
+	       (files[opened] = open(FIRST_DEVICE, O_RDWR | O_CLOEXEC)) >= 0)
+		opened++;
+	for (int i = 0; i < opened; i++)
+		odd += write(files[i], "0", 1) != 1;
+	for (int i = 0; i < opened; i++) {
+		odd += asks && !counts_one(files[i]);
+		close(files[i]);
+	}
+	printf("%d %d\n", opened, odd);
+}
+
 static bool serve(const struct request *r)
 {
 	const char *verb = r->word[0];
@@ -244,6 +278,10 @@ static bool serve(const struct request *r)
 		set_parameter(PARAMETERS "fail", word(r, 1));
 	else if (!strcmp(verb, "change"))
 		set_parameter(PARAMETERS "change", word(r, 1));
+	else if (!strcmp(verb, "opened"))
+		do_opened(r);
+	else if (!strcmp(verb, "many"))
+		do_many(r);
 	else
 		return serve_pair(r);
 	return true;

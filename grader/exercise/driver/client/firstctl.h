@@ -25,6 +25,11 @@
  *				can fail
  *	change OFFSET		change the digit at OFFSET in the notebook's
  *				memory
+ *	opened H		report the private_data of a file in the steps
+ *	many COUNT [info]	open COUNT files and write a line to each: the
+ *				number of open files; the number of files whose
+ *				write fails, or whose INFO does not count one
+ *				line
  *
  * The following requests run two threads, each with a file of its own. Both run
  * on one CPU. If the request ends with the word "two" and the machine has a
@@ -41,8 +46,9 @@
  *	shows COUNT		one writes, one reads the attribute "lines"
  *	reads COUNT		each reads at the end of the text
  *	clears COUNT		one writes, one clears: lines written, cleared
- *	infos COUNT		one writes and clears, one calls INFO: the
- *				number of inconsistent results
+ *	infos COUNT		one writes and clears, one calls INFO for the
+ *				same open file: the number of calls, and of
+ *				inconsistent results
  *	wholes COUNT		one writes and clears, one reads and seeks: the
  *				number of reads that do not return whole lines
  *

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+/*
+ * The blocks of memory that the driver has allocated. They show whether the
+ * driver writes behind a block, what an open file has in private_data, and
+ * which memory callers can share.
+ */
+#include <linux/file.h>
+#include <linux/fs.h>
+#include <linux/module.h>
+#include <linux/slab.h>
+#include <linux/spinlock.h>
+#include <linux/string.h>
+
+#include "call_trace.h"
+#include "first.h"
+
+/* The maximum number of blocks at a time. */
+#define MOST_BLOCKS 4096
+/*
+ * New memory is filled with this byte, unless it must be zero, so that the use
+ * of uninitialised memory shows. The bytes behind a block have this value, too.
+ */
+#define UNSET 0xa5
+
+/**
+ * struct block - memory from kmalloc and the like
+ * @hidden: the complement of its address, so that kmemleak does not take the
+ *	entry for a pointer to the block
+ * @size: the number of bytes that the driver asked for
+ */
+static struct block {
+	unsigned long hidden;
+	size_t size;
+} blocks[MOST_BLOCKS];
+static int used;
+/* The driver's first block that is large enough for the notebook. */
+static char *notebook;
+
+static unsigned long begin_of(const struct block *block)
+{
+	return ~block->hidden;
+}
+
+/* Return the block that contains an address, or NULL. */
+static struct block *block_at(unsigned long address)
+{
+	for (int i = 0; i < used; i++)
+		if (address - begin_of(&blocks[i]) < blocks[i].size)
+			return &blocks[i];
+	return NULL;
+}
+
+void block_taken(void *memory, size_t size, bool zero)
+{
+	struct block block = { ~(unsigned long)memory, size };
+	unsigned long flags;
+
+	if (!zero)
+		memset(memory, UNSET, size);
+	memset((char *)memory + size, UNSET, BEHIND_BLOCK);
+	flags = kit_enter();
+	if (used < MOST_BLOCKS)
+		blocks[used++] = block;
+	else
+		report_full("full_blocks", MOST_BLOCKS);
+	if (!notebook && size >= FIRST_BYTES)
+		notebook = memory;
+	kit_leave(flags);
+}
+
+bool block_freed(const void *memory)
+{
+	struct block *block;
+	unsigned long flags;
+	bool overrun = false;
+
+	flags = kit_enter();
+	for (block = blocks; block < blocks + used; block++)
+		if (begin_of(block) == (unsigned long)memory)
+			break;
+	if (block < blocks + used) {
+		overrun = memchr_inv((const char *)memory + block->size, UNSET,
+				     BEHIND_BLOCK);
+		locks_forget((unsigned long)memory, block->size);
+		*block = blocks[--used];
+	}
+	if (memory == notebook)
+		notebook = NULL;
+	kit_leave(flags);
+	return overrun;
+}
+
+bool is_notebook(unsigned long address)
+{
+	return notebook && address - (unsigned long)notebook < FIRST_BYTES;
+}
+
+bool is_in_block(unsigned long address)
+{
+	return block_at(address);
+}
+
+bool notebook_begins(const char *text, size_t size)
+{
+	return notebook && !memcmp(notebook, text, size);
+}
+
+/*
+ * Change the digit at an offset of the notebook. A driver that keeps its text
+ * elsewhere does not show the change.
+ */
+static int change_set(const char *value, const struct kernel_param *kp)
+{
+	unsigned int offset;
+	unsigned long flags;
+	int err = kstrtouint(value, 10, &offset);
+
+	if (err)
+		return err;
+	flags = kit_enter();
+	if (notebook && offset < FIRST_BYTES)
+		notebook[offset] ^= 1;
+	else
+		err = -ENXIO;
+	kit_leave(flags);
+	return err;
+}
+
+static const struct kernel_param_ops change_ops = { .set = change_set };
+module_param_cb(change, &change_ops, NULL, 0200);
+MODULE_PARM_DESC(change, "change the digit at this offset of the notebook");
+
+/* Return whether a 32-bit word of the block still holds the fill pattern. */
+static bool is_unset(const struct block *block)
+{
+	static const u32 unset = 0x01010101u * UNSET;
+	const char *memory = (const char *)begin_of(block);
+
+	for (size_t i = 0; i + sizeof(unset) <= block->size; i += sizeof(unset))
+		if (!memcmp(memory + i, &unset, sizeof(unset)))
+			return true;
+	return false;
+}
+
+/*
+ * Report the block in the private_data of an open file of the writer, or 0 if
+ * private_data is no address in a block, and whether the block is initialised.
+ */
+static int opened_set(const char *value, const struct kernel_param *kp)
+{
+	unsigned long flags, begin = 0;
+	const struct block *block;
+	struct file *file;
+	bool unset = false;
+	unsigned int fd;
+	int err = kstrtouint(value, 10, &fd);
+
+	if (err)
+		return err;
+	file = fget(fd);
+	if (!file)
+		return -EBADF;
+	flags = kit_enter();
+	block = block_at((unsigned long)file->private_data);
+	if (block) {
+		begin = begin_of(block);
+		unset = is_unset(block);
+	}
+	kit_leave(flags);
+	fput(file);
+	report_step('=', "private", begin, 0);
+	if (unset)
+		report_step('=', "unset", begin, 0);
+	return 0;
+}
+
+static const struct kernel_param_ops opened_ops = { .set = opened_set };
+module_param_cb(opened, &opened_ops, NULL, 0200);
+MODULE_PARM_DESC(opened, "report the private_data of this open file");
