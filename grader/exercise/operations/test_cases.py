@@ -77,7 +77,9 @@ def _binary(names: tuple[str, ...], function: Callable[[int, int], int], ordered
     def tries(rng: random.Random, stage: Stage) -> Iterator[OperationCase]:
         for a, b in pairs(rng, _EDGES, list(_numbers(rng, 60))):
             x, y = (max(a, b), min(a, b)) if ordered else (a, b)
-            allowed = names[: 1 + len(stage.traits.overwrites)]
+            # The result of add may overwrite both operands, or none.
+            most = len(stage.traits.overwrites) if ordered else 2 * bool(stage.traits.overwrites)
+            allowed = names[: 1 + most]
             for name in allowed:
                 size = max(x.bit_length(), y.bit_length())
                 yield OperationCase(f"{name} {x:x} {y:x}", f"{function(x, y):x}", size)

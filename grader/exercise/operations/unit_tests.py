@@ -8,6 +8,7 @@ module for long products.
 
 from __future__ import annotations
 
+import errno
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -117,14 +118,55 @@ def _no_number(words: Sequence[str]) -> str:
     return ""
 
 
+def _not_freed(words: Sequence[str]) -> str:
+    left, *stack = words
+    return f"blocks of memory are not freed: {left}{sanitizer_report.allocated(stack)}"
+
+
 def _leak(tried: OperationCase, sign: str, answer: str) -> str:
     """Return the fault of an answer that is right but leaks memory, or ""."""
     words = answer.split()
     if "LEAK" not in words or words[0] != tried.expected:
         return ""
-    left, *stack = words[words.index("LEAK") + 1 :]
-    where = sanitizer_report.allocated(stack)
-    return f"{_asked(tried, sign)} is right, but blocks of memory are not freed: {left}{where}"
+    rest = _not_freed(words[words.index("LEAK") + 1 :])
+    return f"{_asked(tried, sign)} is right, but {rest}"
+
+
+# The injected failures by their error: the condition, and the error's name.
+_FAILURES = {
+    f"{-errno.ENOMEM}": ("an allocation fails", "-ENOMEM"),
+    f"{-errno.EINTR}": ("fib_account_work returns -EINTR", "-EINTR"),
+}
+
+
+def _after_failure(tried: OperationCase, sign: str, words: Sequence[str]) -> tuple[str, Code]:
+    """Return the fault of a function that is wrong when an allocation or a yield fails.
+
+    words: "FAILED", the return value, the error, the stack at the failure, and a leak, if there
+    is one.
+    """
+    end = words.index("LEAK") if "LEAK" in words else len(words)
+    where = sanitizer_report.caller(words[3:end])
+    what, wanted = _FAILURES[words[2]]
+    when = f"{_asked(tried, sign)}: when {what}{f' in {where}' if where else ''}"
+    if words[1] == words[2]:
+        return f"{when}, {_not_freed(words[end + 1 :])}", Code.LEAK
+    return f"{when}, the return value is {words[1]}; expected {wanted}", Code.WRONG
+
+
+def _judged(tried: OperationCase, sign: str, answer: str) -> tuple[str, Code]:
+    """Return the fault of an answer, or "", and its code.
+
+    The answer may begin with a mistake after a failure, which is reported only if the result
+    without a failure is right. If the program ended in between, there is no result.
+    """
+    failed, _, result = answer.rpartition("THEN")
+    if result.split() or not failed:
+        if fault := _leak(tried, sign, result):
+            return fault, Code.LEAK
+        if fault := _fault(tried, sign, result):
+            return fault, Code.WRONG
+    return _after_failure(tried, sign, failed.split()) if failed else ("", Code.OK)
 
 
 def _wrong_residue(form: Residues, expected: str, got: str) -> str:
@@ -218,10 +260,8 @@ def _outcome(stage: Stage, path: Path, operation: str, seed: int) -> OperationOu
         code = Code.WRONG
         if i >= len(answers) or (i == len(answers) - 1 and ended and not answers[i]):
             fault = f"{_asked(tried, sign)}: {ended or 'no answer'}"
-        elif fault := _leak(tried, sign, answers[i]):
-            code = Code.LEAK
         else:
-            fault = _fault(tried, sign, answers[i])
+            fault, code = _judged(tried, sign, answers[i])
         if fault:
             # The test cases are in the order of their sizes. Some operations have no test cases
             # with small numbers.
