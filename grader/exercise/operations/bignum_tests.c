@@ -167,6 +167,7 @@ static void operate(struct fib_call *call, const struct request *r,
 	for (;;) {
 		if (returns_errors(f) && !into_a && !into_b)
 			failures_begin(__builtin_frame_address(0));
+		allocator.announced = 0;
 		err = tested_operate(f->what, &made, a.number,
 				     one ? a.number : b.number, word);
 		if (!failures_end())
@@ -188,6 +189,9 @@ static void operate(struct fib_call *call, const struct request *r,
 		printf("NULL");
 	else
 		print_value(&(union fib_value){ .big = c });
+	if (into == 'w')
+		printf(" WORK %llu %zu", allocator.announced,
+		       tests_limb_digits());
 	if ((!into_a && !tests_is_unchanged(&a)) ||
 	    (!into_b && !tests_is_unchanged(&b)))
 		printf(" CHANGED");

@@ -18,6 +18,8 @@
  *				the result overwrites operand a or b
  *	add-s, sub-s, mul-s	A as both operands; B is ignored
  *	add-t, sub-t		A as both operands and as the result
+ *	mul-w, square-w		also WORK, the products passed to
+ *				fib_account_work, and the digits of a limb
  *	create SIZE		ENOMEM, because there is no memory for SIZE limbs
  *	decimal A SIZE		the decimal digits of A, or ERANGE
  *	compute N		F(N), allocations, peak bytes

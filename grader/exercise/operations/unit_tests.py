@@ -9,6 +9,7 @@ module for long products.
 from __future__ import annotations
 
 import errno
+import math
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -82,6 +83,7 @@ def _asked(tried: OperationCase, sign: str) -> str:
     verb, *words = tried.request.split()
     if verb == "compute":
         return f"F({words[0]})"
+    verb = verb.removesuffix("-w")
     shown = [_short(f"{sign}{word}") for word in words]
     if verb.startswith(("lshift", "decimal")):
         shown[1] = words[1]
@@ -200,6 +202,14 @@ def _fault(tried: OperationCase, sign: str, answer: str) -> str:
         return message and f"{asked}: {message}"
     if got != tried.expected:
         return _shown(tried, sign, got)
+    if tried.least_work and "WORK" in words:
+        announced, digits = map(int, words[words.index("WORK") + 1 :][:2])
+        least = math.ceil(tried.least_work(digits))
+        if announced < least:
+            return (
+                f"{asked} passes {announced:,} products to fib_account_work; expected at least"
+                f" {least:,}, because other tasks wait during work that is not announced"
+            )
     if tried.most_bytes is not None:
         peak, most = int(words[2]), tried.most_bytes
         if peak > most:
@@ -253,7 +263,9 @@ def _outcome(stage: Stage, path: Path, operation: str, seed: int) -> OperationOu
     known = test_cases_decimal.TRIES if decimal else test_cases.TRIES
     if operation in test_cases_decimal.VECTORS and not processor.has_vectors():
         return OperationOutcome(False, False, 0, NO_VECTORS, Code.NOT_TRIED)
-    tries = sorted(known[operation](random.Random(seed), stage), key=lambda t: t.size)
+    tries = [*known[operation](random.Random(seed), stage)]
+    tries += test_cases.announcements(random.Random(seed), stage, operation)
+    tries.sort(key=lambda t: t.size)
     answers, ended = test_program.ask(path, [tried.request for tried in tries], stage.isolated)
     ended = test_program.with_condition(stage, ended)
     for i, tried in enumerate(tries):
