@@ -10,14 +10,15 @@ from pathlib import Path
 import catalogue
 import pytest
 
-from grader.base.finding import Failure, Finding
+from grader.base.finding import Code, Failure, Finding
 from grader.base.progress import Progress
 from grader.course import results
 from grader.course.check import CheckResult
 from grader.exercise.files import stages
+from grader.exercise.files.tasks import course
 from grader.exercise.operations.unit_tests import OperationOutcome
 from grader.lab import machines
-from grader.scoring import pipeline
+from grader.scoring import pipeline, points
 from grader.scoring.points import Line
 from grader.scoring.speed import measure
 
@@ -101,3 +102,22 @@ def test_texts_change_and_nothing_else(
     assert [line.remark for line in result.lines] != [line.remark for line in blank.lines]
     assert {line.remark for line in blank.lines} == {PLACEHOLDER}
     assert not result.full
+
+
+@pytest.mark.parametrize(
+    ("done", "earned"),
+    [((), 0), (("fft",), 5), (("fft", "digit-sum"), 8), (None, 15)],
+    ids=["none", "25 of 65", "35 of 65", "all"],
+)
+def test_the_device_earns_the_share_of_the_tasks(done: tuple[str, ...] | None, earned: int) -> None:
+    """A device that is right without the functions of its tasks earns only their share."""
+    asked = course(12)
+    wrong, right = (OperationOutcome(ok, ok, 10) for ok in (False, True))
+    tried = {
+        task.operation: right if done is None or task.operation in done else wrong
+        for task in asked.tasks
+    }
+    device = Line("device", 15, 15, "all right", kind=points.DEVICE)
+    line = points.limited(asked, tried, device)
+    assert line.earned == earned
+    assert line.full or line.code != Code.OK

@@ -179,7 +179,7 @@ def stage_directory(number: int) -> Path:
 
 def build(number: int, directory: Path, flavour: str, out: Path) -> Path:
     """Build the unit test program with the options of this variant and return its path."""
-    parts = ("unit_tests", "bignum_tests", "number_io", "guard_pages", "bignum_adapter")
+    parts = ("unit_tests", "failures", "bignum_tests", "number_io", "guard_pages", "bignum_adapter")
     mains = [test_program.HERE / f"{part}.c" for part in parts]
     macros = " ".join(("-DOPERANDS_ON_PAGES=false", *stages.kit(number).traits.macros()))
     subprocess.run(

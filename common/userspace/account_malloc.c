@@ -68,30 +68,40 @@ static void let_go(const struct fib_block *block)
 	held_count--;
 }
 
-void print_first_leak(void)
+void print_leak(u64 blocks)
 {
 	void *frames[16];
 	int thread;
-	size_t i, count;
 
-	if (!held_count)
-		return;
-	count = __asan_get_alloc_stack(
-		held[0], frames, sizeof(frames) / sizeof(*frames), &thread);
-	for (i = 0; i < count; i++) {
-		char text[300];
+	if (held_count > blocks)
+		print_frames(frames, __asan_get_alloc_stack(
+					     held[blocks], frames,
+					     sizeof(frames) / sizeof(*frames),
+					     &thread));
+}
+
+void print_frames(void *const *frames, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		/* A function and its inlined callers, each ended by a NUL. */
+		char text[600] = "";
 
 		/* A frame has the address to return to, after the call. */
 		__sanitizer_symbolize_pc((char *)frames[i] - 1, "%f %s:%l",
-					 text, sizeof(text));
-		printf(" %s", text);
+					 text, sizeof(text) - 1);
+		for (const char *one = text; *one; one += strlen(one) + 1)
+			printf(" %s", one);
 	}
 }
 #else
 #define hold(block) ((void)0)
 #define let_go(block) ((void)0)
 
-void print_first_leak(void)
+void print_leak(u64 blocks)
+{
+}
+
+void print_frames(void *const *frames, size_t count)
 {
 }
 #endif
@@ -103,6 +113,7 @@ void begin_call(struct fib_call *call)
 	};
 	allocator.allocations = 0;
 	allocator.yields = 0;
+	allocator.announced = 0;
 	allocator.taken = 0;
 	allocator.blocks = 0;
 	allocator.bytes = 0;
@@ -155,6 +166,7 @@ void *fib_alloc(struct fib_call *call, size_t count, size_t size)
 	size_t bytes, total;
 
 	if (++allocator.allocations == allocator.fail_at ||
+	    (allocator.fails && allocator.fails(-ENOMEM)) ||
 	    __builtin_mul_overflow(count, size, &bytes) ||
 	    __builtin_add_overflow(bytes, sizeof(*block), &total))
 		return allocation_fails(call);
@@ -203,12 +215,14 @@ int fib_yield(struct fib_call *call)
 {
 	if (call->work > 2 * FIB_WORK_LIMIT)
 		too_much_work(call);
+	allocator.announced += call->work - FIB_WORK_LIMIT + !!allocator.yields;
 	/*
 	 * Start at 1 below the limit, so that any further work leads to a
 	 * yield.
 	 */
 	call->work = allocator.yield_always ? FIB_WORK_LIMIT - 1 : 0;
-	if (++allocator.yields != allocator.kill_at)
+	if (++allocator.yields != allocator.kill_at &&
+	    !(allocator.fails && allocator.fails(-EINTR)))
 		return 0;
 	tell("yield", allocator.kill_at);
 	call->error = -EINTR;

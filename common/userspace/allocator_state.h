@@ -22,6 +22,10 @@
  * @peak_bytes: the maximum of @bytes so far
  * @get: allocates a block; NULL for malloc
  * @put: frees a block; returns false if the block is not from @get
+ * @announced: limb products passed to fib_account_work since begin_call, if
+ *	every fib_account_work yields
+ * @fails: returns whether the allocation (-ENOMEM) or the yield (-EINTR) that
+ *	is requested now fails; NULL for none
  */
 struct allocator_state {
 	u64 fail_at;
@@ -36,6 +40,8 @@ struct allocator_state {
 	u64 peak_bytes;
 	void *(*get)(size_t bytes);
 	bool (*put)(void *block);
+	u64 announced;
+	bool (*fails)(int error);
 };
 
 extern struct allocator_state allocator;
@@ -44,9 +50,13 @@ extern struct allocator_state allocator;
 void begin_call(struct fib_call *call);
 
 /*
- * Print the stack that allocated the oldest block not yet freed, innermost
- * function first, as " FUNCTION FILE:LINE" for each. Only with ASan.
+ * Print the stack that allocated the oldest block not yet freed, except @blocks
+ * older ones, innermost function first, as " FUNCTION FILE:LINE" for each. Only
+ * with ASan.
  */
-void print_first_leak(void);
+void print_leak(u64 blocks);
+
+/* Print the functions of these return addresses in the same way. */
+void print_frames(void *const *frames, size_t count);
 
 #endif

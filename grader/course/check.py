@@ -154,6 +154,7 @@ def _judge_at_once(
     fast = speed_line(judged.status)
     progress.clear()
     if fast:
+        fast = points.limited(exercise.course, checked.tried, fast)
         show(fast)
     lines = (*judged.lines, *([fast] if fast else []))
     excluded = judged.verified.built.excluded

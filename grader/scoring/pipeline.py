@@ -153,7 +153,8 @@ class Arithmetic:
         """Return the lines of the tasks and of the device."""
         asked = course(checked.stage.number)
         lines = points.task_lines(asked, checked.tried) if checked.tried is not None else []
-        return [*lines, points.device_line(asked, checked.verified, stands)]
+        device = points.device_line(asked, checked.verified, stands)
+        return [*lines, points.limited(asked, checked.tried, device)]
 
 
 class Driver:
@@ -297,4 +298,6 @@ def judge(
         return JudgedStage(verified, everything, stands, note=reason)
     lines = _kind(stage).lines(checked, stands)
     fast = speed(stands) if speed else None
+    if fast:
+        fast = points.limited(course(stage.number), checked.tried, fast)
     return JudgedStage(verified, everything, stands, (*lines, *([fast] if fast else [])))

@@ -9,7 +9,7 @@ rounded down to whole numbers.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from grader.base.finding import Code, Finding
 from grader.exercise.conformance.verify import Verified
@@ -118,6 +118,34 @@ def task_line(task: Task, wrong: Finding | None) -> Line:
     if wrong is None:
         return Line(task.name, task.points, task.points, "all right", task.number)
     return Line(task.name, 0, task.points, wrong.cause, task.number, code=wrong.code)
+
+
+def limited(course: Course, tried: Tried | None, line: Line) -> Line:
+    """Return the line of the device or of speed with at most the share of the tasks that are done.
+
+    A task is done if its results are right, at least for small numbers, by whatever method. So a
+    stage that computes F(n) without the functions of its tasks earns nothing.
+    """
+    if tried is None:
+        return line
+    share = 0.0
+    if not isinstance(tried, Finding):
+        tested = [task for task in course.tasks if tried[task.operation].tried]
+        possible = sum(task.points for task in tested)
+        done = sum(
+            task.points
+            for task in tested
+            if tried[task.operation].small or tried[task.operation].large
+        )
+        share = done / possible if possible else 1.0
+    most = int(share * line.possible)
+    if line.earned <= most:
+        return line
+    remark = (
+        f"{line.remark}; this earns at most {_points(most)}, because the tasks that are done have"
+        f" {share:.0%} of the points of all tasks"
+    )
+    return replace(line, earned=most, remark=remark, code=Code.WRONG)
 
 
 def speed_line(possible: int, earned: int, remark: str, code: Code = Code.SLOW) -> Line:

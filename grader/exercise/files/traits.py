@@ -26,7 +26,8 @@ class Traits:
     # The place of an operation's result: a new number that it returns, a number that it grows, or
     # a number that its caller has made large enough.
     results: str = "preallocated"
-    # The operands that the result of add and sub may overwrite: "", "a" or "ab".
+    # The operands that the result of an operation may overwrite. "a" means the operand of a shift,
+    # both operands of a sum, and the second operand of a difference. "ab" means any of them.
     overwrites: str = ""
     # The method that multiplies long numbers. A bitwise product takes a hundred times as long.
     products: str = "schoolbook"

@@ -317,16 +317,16 @@ int tested_operate(enum tested_operation what, struct bignum **c,
 		return INTO(bn_add, a, b);
 	case TESTED_SUB:
 		return INTO(bn_sub, a, b);
-#if STAGE_LIMB_IS_DECIMAL
+#if STAGE_RESULT_IS_RETURNED
+	case TESTED_MUL:
+		return take(c, bn_mul(a, b));
+	case TESTED_SQUARE:
+		return take(c, bn_square(a));
+#else
 	case TESTED_MUL:
 		return bn_mul(*c, a, b);
 	case TESTED_SQUARE:
 		return bn_square(*c, a);
-#else
-	case TESTED_MUL:
-		return INTO(bn_mul, a, b);
-	case TESTED_SQUARE:
-		return INTO(bn_square, a);
 #endif
 #if STAGE_HAS_LSHIFT
 	case TESTED_LSHIFT:

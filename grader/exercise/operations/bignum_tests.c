@@ -122,6 +122,13 @@ static void decimal(struct fib_call *call, const struct request *r)
 	tests_free_operand(&a);
 }
 
+/* Return whether the function returns an error if there is no memory. */
+static bool returns_errors(const struct function *f)
+{
+	return !STAGE_RESULT_IS_PREALLOCATED || f->what == TESTED_MUL ||
+	       f->what == TESTED_SQUARE || f->what > TESTED_SHOUP;
+}
+
 /*
  * Protect the operands until the result is printed, because the stage may
  * compute a result only when it is printed.
@@ -133,7 +140,7 @@ static void operate(struct fib_call *call, const struct request *r,
 	char into = dash ? dash[1] : 0;
 	bool one = into == 's' || into == 't', into_b = into == 'b';
 	bool into_a = into == 'a' || into == 't' || f->in_place;
-	u64 word = f->second > NUMBER ? strtoull(r->b, NULL, 10) : 0;
+	u64 word = f->second > NUMBER ? strtoull(r->b, NULL, 10) : 0, blocks;
 	size_t room = room_for(f, r, f->second == BITS ? word : 0);
 	struct operand a, b = { .number = NULL }, old = { .number = NULL };
 	struct bignum *c = NULL, *made;
@@ -151,20 +158,29 @@ static void operate(struct fib_call *call, const struct request *r,
 	else if (!STAGE_RESULT_IS_RETURNED)
 		c = tests_new_number(call, room);
 	made = c;
+	blocks = allocator.blocks;
 	protect(true);
-	if (STAGE_RESULT_IS_GROWN && f->what == TESTED_COPY) {
-		/*
-		 * Without memory the result must stay as it is. If it seems to
-		 * have more room afterwards, the next call overruns it.
-		 */
-		allocator.fail_at = allocator.allocations + 1;
-		if (tested_operate(f->what, &made, a.number, NULL, 0) &&
+	/*
+	 * After a failure, call the function again with the same result, which
+	 * must still be a valid number.
+	 */
+	for (;;) {
+		if (returns_errors(f) && !into_a && !into_b)
+			failures_begin(__builtin_frame_address(0));
+		allocator.announced = 0;
+		err = tested_operate(f->what, &made, a.number,
+				     one ? a.number : b.number, word);
+		if (!failures_end())
+			break;
+		if (made != c)
+			tested_free(made);
+		made = c;
+		failures_judge(err, blocks);
+		/* Without memory the result of a copy must stay as it is. */
+		if (STAGE_RESULT_IS_GROWN && f->what == TESTED_COPY &&
 		    !tests_is_unchanged(&old))
 			printf("CHANGED ");
-		allocator.fail_at = 0;
 	}
-	err = tested_operate(f->what, &made, a.number,
-			     one ? a.number : b.number, word);
 	if (STAGE_RESULT_IS_RETURNED)
 		c = made;
 	if (err)
@@ -173,6 +189,9 @@ static void operate(struct fib_call *call, const struct request *r,
 		printf("NULL");
 	else
 		print_value(&(union fib_value){ .big = c });
+	if (into == 'w')
+		printf(" WORK %llu %zu", allocator.announced,
+		       tests_limb_digits());
 	if ((!into_a && !tests_is_unchanged(&a)) ||
 	    (!into_b && !tests_is_unchanged(&b)))
 		printf(" CHANGED");

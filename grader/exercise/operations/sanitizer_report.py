@@ -49,9 +49,15 @@ def _shown(stack: Iterable[tuple[str, str, str]], prefix: str) -> str:
 
 
 def allocated(words: Sequence[str]) -> str:
-    """Return ", allocated in f (a.c:1), called from g (b.c:2)", or "" if it is not known.
+    """Return ", allocated in f (a.c:1), called from g (b.c:2)", or "" if it is not known."""
+    shown = caller(words)
+    return f", allocated in {shown}" if shown else ""
 
-    words are the functions and places that print_first_leak() in account_malloc.c prints.
+
+def caller(words: Sequence[str]) -> str:
+    """Return "f (a.c:1), called from g (b.c:2)", or "" if it is not known.
+
+    words are the functions and places that print_frames() in account_malloc.c prints.
     """
     places = (word.rpartition("/")[2].partition(":") for word in words[1::2])
     stack = [
@@ -59,8 +65,7 @@ def allocated(words: Sequence[str]) -> str:
         for name, (file, _, line) in zip(words[::2], places)
         if file.endswith((".c", ".h")) and not name.startswith("_")
     ]
-    shown = _shown(stack, prefix="bn_create")
-    return f", allocated in {shown}" if shown else ""
+    return _shown(stack, prefix="bn_create")
 
 
 def asked_for(said: str) -> tuple[str, str]:

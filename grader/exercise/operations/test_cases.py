@@ -4,12 +4,15 @@
 from __future__ import annotations
 
 import itertools
+import math
 import random
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from grader.exercise.files import expected_values
 from grader.exercise.files.stages import Stage
+from grader.exercise.files.tasks import course
 
 
 @dataclass(frozen=True)
@@ -36,9 +39,73 @@ class OperationCase:
     n: int | None = None
     most_bytes: int | None = None  # The limit of bytes allocated at the peak.
     residues: Residues | None = None  # Set if the result is a row of numbers modulo a prime.
+    # The least number of products to pass to fib_account_work, from the digits that a limb holds.
+    least_work: Callable[[int], float] | None = None
 
 
 Tries = Callable[[random.Random, Stage], Iterator[OperationCase]]
+
+
+# The least share of the work of a product that must be announced. The rest allows loops that begin
+# or end one step earlier.
+_ANNOUNCED = 0.9
+# The number of products whose announced work is judged, and the bits of their factors. A number of
+# 1,300 bits has at least 20 limbs.
+_ANNOUNCEMENTS = 2
+_ANNOUNCED_BITS = (1300, 2600)
+
+
+def announcements(rng: random.Random, stage: Stage, operation: str) -> Iterator[OperationCase]:
+    """Yield the products and squares whose announced work is judged in the tests of an operation.
+
+    Each stage judges products in the first of its tasks that needs them. If products are computed
+    bit by bit, a square is a product.
+    """
+    if not stage.traits.numbers:
+        return
+    form = "d" if stage.traits.decimal else "x"
+    tested = [task.operation for task in course(stage.number).tasks]
+    for verb in ("mul",) if stage.traits.slow else ("mul", "square"):
+        homes = [home for home in (verb, f"long-{verb}", "compute") if home in tested]
+        for i in range(_ANNOUNCEMENTS if homes[:1] == [operation] else 0):
+            bits = rng.randrange(*_ANNOUNCED_BITS)
+            bits *= 8 if i and stage.traits.subquadratic else 1  # for another method
+            a, b = (1 << bits | rng.getrandbits(bits) for _ in "ab")
+            factors = (a, b) if verb == "mul" else (a,)
+            words = tuple(f"{factor:{form}}" for factor in factors)
+            product = a * b if verb == "mul" else a * a
+            request = f"{verb}-w {' '.join(words)}"
+            size = len(words[0]) if stage.traits.decimal else bits
+            least = partial(_least_work, stage, words)
+            yield OperationCase(request, f"{product:{form}}", size, least_work=least)
+
+
+def _least_work(stage: Stage, factors: tuple[str, ...], digits: int) -> float:
+    """Return the least work to announce for a product, or for the square of a single factor.
+
+    digits: the digits of a limb.
+    """
+    a, b = factors[0], factors[-1]
+    a_size, b_size = (-(-len(text) // digits) for text in (a, b))
+    if stage.traits.slow:
+        bits = 4 * digits
+        return _ANNOUNCED * min(_bitwise(stage, a, b, bits), _bitwise(stage, b, a, bits))
+    # A square needs the products above the diagonal.
+    work = a_size * b_size if len(factors) == 2 else a_size * (a_size - 1) / 2
+    if stage.traits.subquadratic:  # Karatsuba's method, for factors of more than four limbs
+        work *= 0.75 ** math.log2(min(a_size, b_size) / 4)
+    return _ANNOUNCED * work
+
+
+def _bitwise(stage: Stage, a: str, b: str, limb_bits: int) -> int:
+    """Return the limbs of both terms of each addition, in stage 3 at each bit, later at each 1."""
+    bits, b_bits = f"{int(a, 16):b}", int(b, 16).bit_length()
+    every = stage.traits.results == "returned"
+    return sum(
+        -(-(i + b_bits - 1) // limb_bits) - (-b_bits // limb_bits)
+        for i, bit in enumerate(bits)
+        if i and (every or bit == "1")
+    )
 
 
 # Edge cases that random numbers miss: around the limits of one limb and of two.
@@ -77,7 +144,9 @@ def _binary(names: tuple[str, ...], function: Callable[[int, int], int], ordered
     def tries(rng: random.Random, stage: Stage) -> Iterator[OperationCase]:
         for a, b in pairs(rng, _EDGES, list(_numbers(rng, 60))):
             x, y = (max(a, b), min(a, b)) if ordered else (a, b)
-            allowed = names[: 1 + len(stage.traits.overwrites)]
+            # The result of add may overwrite both operands, or none.
+            most = len(stage.traits.overwrites) if ordered else 2 * bool(stage.traits.overwrites)
+            allowed = names[: 1 + most]
             for name in allowed:
                 size = max(x.bit_length(), y.bit_length())
                 yield OperationCase(f"{name} {x:x} {y:x}", f"{function(x, y):x}", size)

@@ -75,7 +75,7 @@ def program(stage: Stage, macros: tuple[str, ...] = ()) -> Path:
     Only the adapter includes such a header, so the adapter is checked against stage.h like the
     stage's own files.
     """
-    kit = [HERE / f"{name}.c" for name in ("unit_tests", *_operations(stage))]
+    kit = [HERE / f"{name}.c" for name in ("unit_tests", "failures", *_operations(stage))]
     kit.append(USERSPACE / "account_malloc.c")
     if stage.traits.vector:
         kit.append(USERSPACE / "vector_user.c")
@@ -327,7 +327,7 @@ def with_condition(stage: Stage, output: str) -> str:
     The program does not contain the condition, because the module has the same text, and the size
     of the module's constants is limited.
     """
-    unmet = _UNMET.fullmatch(output)
+    unmet = _UNMET.search(output)
     path = stage.directory / (unmet[1] if unmet else "")
     if not unmet or path not in stage_module.sources(stage, []):
         return output
@@ -339,7 +339,8 @@ def with_condition(stage: Stage, output: str) -> str:
         depth += {"(": 1, ")": -1}.get(sign, 0)
         if call and not depth:
             condition = printable(" ".join(rest[:i].split()))
-            return f"the assertion {condition} does not hold ({unmet[1]}:{unmet[2]})"
+            named = f"the assertion {condition} does not hold ({unmet[1]}:{unmet[2]})"
+            return output.replace(unmet[0], named)
     return output
 
 
@@ -359,6 +360,15 @@ def _last_words(result: CommandResult, behind: str = "") -> str:
         # A submission cannot send a signal, because it has no system calls.
         raise ProgramKilled
     output = behind or result.error_text
+    # failures.c prints what fails, and the end of the function in which it fails.
+    failures = re.findall(r"^fib: (?:fails: (.*)|ends)$", output, re.MULTILINE)
+    if failures and failures[-1]:
+        return f"when {failures[-1]}, {_ended(result, output)}"
+    return _ended(result, output)
+
+
+def _ended(result: CommandResult, output: str) -> str:
+    """Return what ended a program with an error, from its output."""
     late = re.search(r"^fib: (no answer within \d+ s)$", output, re.MULTILINE)
     if late:  # too_late() in unit_tests.c prints this message
         return f"{late[1]}: an endless loop?"

@@ -18,6 +18,8 @@
  *				the result overwrites operand a or b
  *	add-s, sub-s, mul-s	A as both operands; B is ignored
  *	add-t, sub-t		A as both operands and as the result
+ *	mul-w, square-w		also WORK, the products passed to
+ *				fib_account_work, and the digits of a limb
  *	create SIZE		ENOMEM, because there is no memory for SIZE limbs
  *	decimal A SIZE		the decimal digits of A, or ERANGE
  *	compute N		F(N), allocations, peak bytes
@@ -32,6 +34,9 @@
 #include "unit_tests.h"
 #include "../../base/test_record.h"
 
+/* The largest n of which each allocation and yield fails. */
+#define MOST_FAILING_N 3000
+
 /*
  * Print the end of an answer. If the operation leaked memory, print the number
  * of blocks; the first time also who allocated the first one.
@@ -43,7 +48,7 @@ static void finish(void)
 	if (allocator.blocks) {
 		printf(" LEAK %llu", allocator.blocks);
 		if (!printed)
-			print_first_leak();
+			print_leak(0);
 		printed = true;
 	}
 	putchar('\n');
@@ -65,11 +70,45 @@ void do_decimal(struct fib_call *call, const union fib_value *f, size_t size)
 	free(digits);
 }
 
+/* Compute F(@n) and its digits. Return the error or the number of digits. */
+static ssize_t both_phases(struct fib_call *call, u64 n)
+{
+	char *digits = malloc(n / 4 + 64);
+	union fib_value f;
+	ssize_t result = fib_compute(call, n, &f);
+
+	if (!result) {
+		result = fib_decimal(call, &f, digits, n / 4 + 64);
+		fib_release(&f);
+	}
+	free(digits);
+	return result;
+}
+
+/* Compute F(@n) until no further allocation or yield fails. */
+static void compute_with_failures(struct fib_call *call, u64 n)
+{
+	ssize_t result;
+
+	for (;;) {
+		begin_call(call);
+		failures_begin(__builtin_frame_address(0));
+		result = both_phases(call, n);
+		if (!failures_end())
+			return;
+		failures_judge(result, 0);
+	}
+}
+
 static void compute(struct fib_call *call, u64 n)
 {
 	union fib_value f;
-	int err = fib_compute(call, n, &f);
+	int err;
 
+	if (n <= MOST_FAILING_N)
+		compute_with_failures(call, n);
+	begin_call(call);
+	err = fib_compute(call, n, &f);
 	if (err) {
 		printf("ERROR %d", err);
 		return;
@@ -89,16 +128,9 @@ static void compute(struct fib_call *call, u64 n)
  */
 static void whole(struct fib_call *call, u64 n)
 {
-	char *digits = malloc(n / 4 + 64);
-	union fib_value f;
-	ssize_t result = fib_compute(call, n, &f);
+	ssize_t result = both_phases(call, n);
 
-	if (!result) {
-		result = fib_decimal(call, &f, digits, n / 4 + 64);
-		fib_release(&f);
-	}
 	printf("%zd %d %llu", result, call->error, allocator.bytes);
-	free(digits);
 }
 
 static struct itimerval limit;
@@ -156,7 +188,7 @@ int main(void)
 		allocator.kill_at =
 			strcmp(r.op, "kill-at") ? 0 : strtoull(r.b, &word, 10);
 		allocator.tell = word;
-		allocator.yield_always = allocator.kill_at;
+		allocator.yield_always = !allocator.fail_at;
 		begin_call(&call);
 		limit_time(&r);
 		if (!strcmp(r.op, "compute"))

@@ -42,6 +42,21 @@ void apart(bool on);
  */
 bool tests_is_apart(const void *place, size_t bytes);
 
+/*
+ * Let the first allocation or yield fail that has a new stack of calls, up to
+ * the caller's @frame.
+ */
+void failures_begin(void *frame);
+
+/* End this. Return whether an allocation or a yield has failed. */
+bool failures_end(void);
+
+/*
+ * Print the failure, unless the function returned its error and @blocks blocks
+ * of memory are left, as before.
+ */
+void failures_judge(long result, u64 blocks);
+
 /* Make all blocks with separate pages read-only, or writable again. */
 void protect(bool on);
 

@@ -8,6 +8,8 @@ module for long products.
 
 from __future__ import annotations
 
+import errno
+import math
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -81,6 +83,7 @@ def _asked(tried: OperationCase, sign: str) -> str:
     verb, *words = tried.request.split()
     if verb == "compute":
         return f"F({words[0]})"
+    verb = verb.removesuffix("-w")
     shown = [_short(f"{sign}{word}") for word in words]
     if verb.startswith(("lshift", "decimal")):
         shown[1] = words[1]
@@ -117,14 +120,55 @@ def _no_number(words: Sequence[str]) -> str:
     return ""
 
 
+def _not_freed(words: Sequence[str]) -> str:
+    left, *stack = words
+    return f"blocks of memory are not freed: {left}{sanitizer_report.allocated(stack)}"
+
+
 def _leak(tried: OperationCase, sign: str, answer: str) -> str:
     """Return the fault of an answer that is right but leaks memory, or ""."""
     words = answer.split()
     if "LEAK" not in words or words[0] != tried.expected:
         return ""
-    left, *stack = words[words.index("LEAK") + 1 :]
-    where = sanitizer_report.allocated(stack)
-    return f"{_asked(tried, sign)} is right, but blocks of memory are not freed: {left}{where}"
+    rest = _not_freed(words[words.index("LEAK") + 1 :])
+    return f"{_asked(tried, sign)} is right, but {rest}"
+
+
+# The injected failures by their error: the condition, and the error's name.
+_FAILURES = {
+    f"{-errno.ENOMEM}": ("an allocation fails", "-ENOMEM"),
+    f"{-errno.EINTR}": ("fib_account_work returns -EINTR", "-EINTR"),
+}
+
+
+def _after_failure(tried: OperationCase, sign: str, words: Sequence[str]) -> tuple[str, Code]:
+    """Return the fault of a function that is wrong when an allocation or a yield fails.
+
+    words: "FAILED", the return value, the error, the stack at the failure, and a leak, if there
+    is one.
+    """
+    end = words.index("LEAK") if "LEAK" in words else len(words)
+    where = sanitizer_report.caller(words[3:end])
+    what, wanted = _FAILURES[words[2]]
+    when = f"{_asked(tried, sign)}: when {what}{f' in {where}' if where else ''}"
+    if words[1] == words[2]:
+        return f"{when}, {_not_freed(words[end + 1 :])}", Code.LEAK
+    return f"{when}, the return value is {words[1]}; expected {wanted}", Code.WRONG
+
+
+def _judged(tried: OperationCase, sign: str, answer: str) -> tuple[str, Code]:
+    """Return the fault of an answer, or "", and its code.
+
+    The answer may begin with a mistake after a failure, which is reported only if the result
+    without a failure is right. If the program ended in between, there is no result.
+    """
+    failed, _, result = answer.rpartition("THEN")
+    if result.split() or not failed:
+        if fault := _leak(tried, sign, result):
+            return fault, Code.LEAK
+        if fault := _fault(tried, sign, result):
+            return fault, Code.WRONG
+    return _after_failure(tried, sign, failed.split()) if failed else ("", Code.OK)
 
 
 def _wrong_residue(form: Residues, expected: str, got: str) -> str:
@@ -158,6 +202,14 @@ def _fault(tried: OperationCase, sign: str, answer: str) -> str:
         return message and f"{asked}: {message}"
     if got != tried.expected:
         return _shown(tried, sign, got)
+    if tried.least_work and "WORK" in words:
+        announced, digits = map(int, words[words.index("WORK") + 1 :][:2])
+        least = math.ceil(tried.least_work(digits))
+        if announced < least:
+            return (
+                f"{asked} passes {announced:,} products to fib_account_work; expected at least"
+                f" {least:,}, because other tasks wait during work that is not announced"
+            )
     if tried.most_bytes is not None:
         peak, most = int(words[2]), tried.most_bytes
         if peak > most:
@@ -211,17 +263,17 @@ def _outcome(stage: Stage, path: Path, operation: str, seed: int) -> OperationOu
     known = test_cases_decimal.TRIES if decimal else test_cases.TRIES
     if operation in test_cases_decimal.VECTORS and not processor.has_vectors():
         return OperationOutcome(False, False, 0, NO_VECTORS, Code.NOT_TRIED)
-    tries = sorted(known[operation](random.Random(seed), stage), key=lambda t: t.size)
+    tries = [*known[operation](random.Random(seed), stage)]
+    tries += test_cases.announcements(random.Random(seed), stage, operation)
+    tries.sort(key=lambda t: t.size)
     answers, ended = test_program.ask(path, [tried.request for tried in tries], stage.isolated)
     ended = test_program.with_condition(stage, ended)
     for i, tried in enumerate(tries):
         code = Code.WRONG
         if i >= len(answers) or (i == len(answers) - 1 and ended and not answers[i]):
             fault = f"{_asked(tried, sign)}: {ended or 'no answer'}"
-        elif fault := _leak(tried, sign, answers[i]):
-            code = Code.LEAK
         else:
-            fault = _fault(tried, sign, answers[i])
+            fault, code = _judged(tried, sign, answers[i])
         if fault:
             # The test cases are in the order of their sizes. Some operations have no test cases
             # with small numbers.

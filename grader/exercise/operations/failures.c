@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+/*
+ * Make allocations and yields fail, once for each stack of calls that leads to
+ * fib_alloc or fib_yield. So each error path of a function runs, also if a
+ * number has to grow, while few runs are necessary.
+ */
+#include "unit_tests.h"
+
+/*
+ * The limits of the stacks that are looked at and remembered. Beyond the limits
+ * nothing fails.
+ */
+#define MOST_FRAMES 32
+#define MOST_STACKS 4096
+
+static u64 known[MOST_STACKS];
+static size_t known_count;
+
+/* The frame at which each stack ends. */
+static void **last_frame;
+
+/* Whether a mistake has been printed. Afterwards nothing fails. */
+static bool reported;
+
+/* The failure in the current run. Its stack has no address twice. */
+static struct {
+	bool happened;
+	int error;
+	void *frames[MOST_FRAMES];
+	size_t count;
+} failure;
+
+/*
+ * Store the addresses to return to, each once, because the stacks of a
+ * recursive function must not be different at each depth. The stage is not
+ * trusted, so no frame outside of the stack is followed.
+ */
+static void look_at_stack(void **frame)
+{
+	failure.count = 0;
+	while (failure.count < MOST_FRAMES) {
+		void *address = frame[1];
+		size_t i = 0;
+
+		while (i < failure.count && failure.frames[i] != address)
+			i++;
+		if (i == failure.count)
+			failure.frames[failure.count++] = address;
+		if ((void **)frame[0] <= frame ||
+		    (void **)frame[0] >= last_frame)
+			return;
+		frame = frame[0];
+	}
+}
+
+/* Return whether the stack is new, and remember it. */
+static bool is_new(void)
+{
+	u64 sum = 0;
+
+	for (size_t i = 0; i < failure.count; i++) {
+		u64 x = (u64)failure.frames[i] * 0x9e3779b97f4a7c15;
+
+		sum += (x ^ x >> 29) * 0xbf58476d1ce4e5b9;
+	}
+	for (size_t i = 0; i < known_count; i++)
+		if (known[i] == sum)
+			return false;
+	if (known_count == MOST_STACKS)
+		return false;
+	known[known_count++] = sum;
+	return true;
+}
+
+static bool fails(int error)
+{
+	if (failure.happened)
+		return false;
+	look_at_stack(__builtin_frame_address(0));
+	if (!is_new())
+		return false;
+	failure.happened = true;
+	failure.error = error;
+	fprintf(stderr, "fib: fails: %s\n",
+		error == -ENOMEM ? "an allocation fails" :
+				   "fib_account_work returns -EINTR");
+	return true;
+}
+
+void failures_begin(void *frame)
+{
+	last_frame = frame;
+	failure.happened = false;
+	allocator.fails = reported ? NULL : fails;
+}
+
+bool failures_end(void)
+{
+	if (!allocator.fails)
+		return false;
+	allocator.fails = NULL;
+	if (failure.happened)
+		fprintf(stderr, "fib: ends\n");
+	return failure.happened;
+}
+
+void failures_judge(long result, u64 blocks)
+{
+	u64 lost = allocator.blocks - blocks;
+
+	if (result == failure.error && !lost)
+		return;
+	printf("FAILED %ld %d", result, failure.error);
+	print_frames(failure.frames, failure.count);
+	if (result == failure.error) {
+		printf(" LEAK %llu", lost);
+		print_leak(blocks);
+	}
+	printf(" THEN ");
+	fflush(stdout);
+	/* The end of the request must not report these blocks again. */
+	allocator.blocks = blocks;
+	reported = true;
+}
