@@ -80,7 +80,7 @@ def idea(least: int, most: int, unit: str = "products") -> Idea:
     ],
 )
 def test_a_count_is_held_against_its_bounds(took: int, said: str) -> None:
-    unmet = ideas.unmet(idea(80, 90), {CountedCall("square", 64): OperationCost(1000, took, 0)})
+    unmet = ideas.unmet(idea(80, 90), {CountedCall("square", 64): (OperationCost(1000, took, 0),)})
     assert bool(unmet) is bool(said) and said in unmet
 
 
@@ -110,8 +110,42 @@ def test_a_wrong_call_of_several_ideas_is_reported_once() -> None:
 def test_a_bound_lies_between_the_kits_method_and_the_plain_one(
     own: int, plain: int, said: str
 ) -> None:
-    found = ideas.inconsistent(idea(0, 80), OperationCost(0, own, 0), OperationCost(0, plain, 0))
+    kit, other = (OperationCost(0, own, 0),), (OperationCost(0, plain, 0),)
+    found = ideas.inconsistent(idea(0, 80), kit, other)
     assert bool(found) is bool(said) and said in found
+
+
+def test_a_bound_follows_the_size_of_the_call() -> None:
+    call = CountedCall("square", 64, least=16, sizes=2)
+    quadratic = replace(idea(0, 6400), takes=call, grows=2.0)
+    costs = [OperationCost(0, took, 0, at=CountedCall("square", 32)) for took in (1600, 1601)]
+    assert ideas.unmet(quadratic, {call: (costs[0],)}) == ""
+    message = ideas.unmet(quadratic, {call: tuple(costs)})
+    assert message.startswith("square of 32 words takes 1,601 products; expected at most 1,600")
+
+
+def test_a_seed_draws_sizes_from_the_whole_range() -> None:
+    call = CountedCall("mul", 512, 300, least=128, sizes=2)
+    found = [call.drawn(seed) for seed in range(200)]
+    assert found[3] == call.drawn(3)
+    assert all(128 <= low.size <= 256 <= high.size <= 512 for low, high in found)
+    assert len({one.size for pair in found for one in pair}) > 150
+    assert all(one.second == one.size * 300 // 512 for pair in found for one in pair)
+    assert [one.size for one in call.drawn(None)][::6] == [128, 512]
+
+
+@pytest.mark.parametrize(
+    ("statement", "expected"),
+    [
+        (b'asm("mulq %3" : "=a"(low))', b'asm("ds mulq %3" : "=a"(low))'),
+        (b'asm volatile("mov %1, %0\\n\\tmulq %2"', b'asm volatile("mov %1, %0\\n\\tds mulq %2"'),
+        (b'__asm__ ("mov %1, %0; "\n"imul %2"', b'__asm__ ("mov %1, %0; "\n"ds imul %2"'),
+        (b'asm("addq %[mul], %0" : "+r"(mul))', b'asm("addq %[mul], %0" : "+r"(mul))'),
+        (b"a mul b", b"a mul b"),
+    ],
+)  # fmt: skip
+def test_multiplications_in_assembly_are_marked(statement: bytes, expected: bytes) -> None:
+    assert ideas.marked(statement) == expected
 
 
 @pytest.mark.machine

@@ -177,7 +177,7 @@ def test_a_submission_is_always_counted(tmp_path: Path, asked: list[int]) -> Non
 
 SITES = (("compute", 0), ("decimal", 0), ("compute", 0))
 DIGITS = "12200160415121876738"
-NOTHING = Counts(0, 0, 0, 0, 0, 0, 0, 0, 0)
+NOTHING = Counts(*[0] * 11)
 
 
 def added(one: Counts, **more: int) -> Counts:
@@ -186,7 +186,7 @@ def added(one: Counts, **more: int) -> Counts:
 
 def honest() -> list[Event]:
     """Return a call's events: 100 instructions for compute, 400 for decimal, 5 for release."""
-    at = Counts(1_000_000, 8_000_000, 42, 0, 0, 0, 0, 450, 2_000_000)
+    at = Counts(1_000_000, 8_000_000, 42, 0, 0, 0, 0, 0, 0, 450, 2_000_000)
     found = [Event("m16", at, "")]
     at = added(at, user=2, kernel=564, module=48)
     for i, took in enumerate((100, 400, 5)):

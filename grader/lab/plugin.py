@@ -56,6 +56,8 @@ class Counts:
     products: the products of 32-bit words that the module's instructions have computed.
     divisions: the module's division instructions.
     vectors: the module's instructions on vectors of 256 bits.
+    accesses: the module's loads and stores.
+    assembly: the part of the products whose instructions have the prefix DS.
     """
 
     user: int
@@ -65,6 +67,8 @@ class Counts:
     products: int
     divisions: int
     vectors: int
+    accesses: int
+    assembly: int
     interrupts: int
     interrupted: int  # The instructions counted in `kernel` that belong to interrupts.
 

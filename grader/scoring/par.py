@@ -39,8 +39,6 @@ KEPT = "par"  # a folder of the cache with a file for each stage and digest
 
 # A count up to this factor above par earns all points.
 TOLERANCE = 1.1
-# The seed of the operands that the bounds of ideas are checked with.
-SEED = 1
 
 BenchmarkSize = tuple[int, str, int]  # stage number, phase, n
 Counts = Mapping[BenchmarkSize, float]
@@ -287,7 +285,7 @@ def ambiguous_ideas(
     found: dict[int, ideas.Counts] = {}
     for number in sorted(wanted):
         tell(f"count the operations of stage {number}")
-        found[number] = ideas.counts(machine, _here(machine, number), wanted[number], SEED)
+        found[number] = ideas.counts(machine, _here(machine, number), wanted[number], None)
     return [
         f"stage {number}, {message}"
         for number, own in ideas_of.items()

@@ -17,6 +17,7 @@ HEAD = "| part | points | what is judged |"
 TABLE = re.compile(rf"^{re.escape(HEAD)}\n(?:\|.*\n)+", re.M)
 OPERANDS = {
     "add": "a sum",
+    "add-in-place": "a sum in place of an operand",
     "create": "room for three numbers",
     "decimal": "the digits",
     "decrease": "one limb subtracted from a number",
@@ -28,9 +29,9 @@ OPERANDS = {
     "increase": "one limb added to a number",
     "lshift": "a shift",
     "mul": "a product",
-    "mul-power": "a product of two powers of 2",
-    "shoup": "a product by Shoup's method",
-    "solinas": "a product modulo P",
+    "mul-sparse": "a product of two numbers with few one bits",
+    "shoup": "32 products by Shoup's method",
+    "solinas": "32 products modulo P",
     "square": "a square",
     "sub": "a difference",
 }
@@ -67,14 +68,16 @@ def _bound(idea: Idea, points: int) -> str:
     bounds += [f"at most {idea.at_most:,}"] if idea.at_most < UNBOUNDED else []
     less = f", else {idea.points} points less" if idea.points < points else ""
     unit = re.sub(r"\b\w+_\w+\b", r"`\g<0>`", UNITS[idea.unit])  # names of functions as code
-    return f"{_call(idea.takes)}: {' and '.join(bounds)} {unit}{less}"
+    largest = " at the largest size, fewer below" if idea.grows else ""
+    return f"{_call(idea.takes)}: {' and '.join(bounds)} {unit}{largest}{less}"
 
 
 def _call(count: CountedCall) -> str:
     if count.operation == "compute":
         most = f"F({count.size:,})"
         return f"any of F({count.least:,}) to {most}" if count.least else most
-    return f"{OPERANDS[count.operation]} of {count.words}"
+    least = f"{count.least:,} to " if count.least else ""
+    return f"{OPERANDS[count.operation]} of {least}{count.words}"
 
 
 def _speed(speed: Speed) -> str:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -23,13 +24,16 @@ UNITS = {
     "multiplications": "calls of bn_mul and bn_square",
     "calls": "calls of bn_mul",  # also those by a bn_square of one line
     "pause": "products between two yields",
-    "assembly": "multiplications in assembly that FIB_NO_ASM leaves out",
+    "accesses": "loads and stores",
+    "assembly": "products in assembly that FIB_NO_ASM and other processors leave out",
 }
 # The calls that are not operations on numbers. The size of a call of COMPUTE is n.
 COMPUTE, DECIMAL = "compute", "decimal"
 UNBOUNDED = 2**63 - 1
-# If a call has a range of sizes, the instructions are counted at this many sizes.
-SIZES = 8
+# If a call has a range of sizes, it is counted at this many sizes, unless tasks.toml has a number.
+SIZES = 2
+# `make par` counts such a call at SPREAD + 1 sizes.
+SPREAD = 6
 
 
 @dataclass(frozen=True)
@@ -49,15 +53,29 @@ class CountedCall:
     """A call whose instructions and other costs are counted (operations/ideas.py)."""
 
     operation: str
-    size: int  # This is n, or the size of each operand in words of 8 bytes.
-    least: int = 0  # If not 0, judge the costliest of several sizes from `least` to `size`.
+    size: int  # This is n, or the size of the first operand in words of 8 bytes.
+    second: int = 0  # The size of the second operand, or 0 if both operands have the same size.
+    least: int = 0  # If not 0, the call is counted at random sizes from `least` to `size`.
+    sizes: int = 1  # the number of these random sizes
 
-    def drawn(self, seed: int) -> tuple[CountedCall, ...]:
-        """Return the calls whose instructions are counted; the seed determines random sizes."""
+    def drawn(self, seed: int | None) -> tuple[CountedCall, ...]:
+        """Return the calls to count, with sizes that the seed determines.
+
+        Divide the range into parts of equal ratio, and draw one size from each part, so that
+        different sizes are tested. Without a seed, return sizes that are spread over the range.
+        """
         if not self.least:
             return (self,)
-        below = random.Random(seed).sample(range(self.least, self.size), SIZES - 1)
-        return tuple(replace(self, size=size, least=0) for size in (self.size, *below))
+        ratio = self.size / self.least
+        if seed is None:
+            places = [i / SPREAD for i in range(SPREAD + 1)]
+        else:
+            drawing = random.Random(f"{seed} {self}")
+            places = [(i + drawing.random()) / self.sizes for i in range(self.sizes)]
+        return tuple(self._of_size(round(self.least * ratio**place)) for place in places)
+
+    def _of_size(self, size: int) -> CountedCall:
+        return CountedCall(self.operation, size, self.second * size // self.size)
 
     @property
     def call(self) -> str:
@@ -69,6 +87,8 @@ class CountedCall:
     @property
     def words(self) -> str:
         """Return the size of each operand as text, for example "3 words"."""
+        if self.second:
+            return f"{self.size:,} and {self.second:,} words"
         return "one word" if self.size == 1 else f"{self.size:,} words"
 
 
@@ -85,7 +105,9 @@ class Idea:
     """A bound on the cost of a call, which only the method that a task teaches meets.
 
     A bound is an absolute number, because slow code could meet a bound on the ratio of two counts.
-    The bound lies between the counts of the kit's stage and of `plain`; `make par` checks this.
+    The bounds belong to the largest size of `takes`. At a smaller size they are less, as
+    size^grows. They lie between the counts of the kit's stage and of `plain`; `make par` checks
+    this at sizes of the whole range.
     """
 
     text: str  # a description of the method
@@ -95,6 +117,12 @@ class Idea:
     unit: str  # One of UNITS.
     points: int  # The points that are withheld if the bound is not met.
     plain: Plain | None  # None if no stage has the method that the idea improves on.
+    grows: float = 0.0
+
+    def bounds(self, counted: CountedCall) -> tuple[int, int]:
+        """Return the least and the largest allowed count of a call with a drawn size."""
+        part = (counted.size / self.takes.size) ** self.grows
+        return math.floor(self.least * part), math.ceil(self.at_most * part)
 
 
 @dataclass(frozen=True)
@@ -247,6 +275,7 @@ def _idea(table: dict[str, Any], points: int) -> Idea:
         unit,
         int(table.get("points", points)),
         _plain(table["plain"]) if "plain" in table else None,
+        float(table.get("grows", 0)),
     )
 
 
@@ -256,9 +285,12 @@ def _plain(text: str) -> Plain:
 
 
 def _count(text: str) -> CountedCall:
-    operation, size = text.split()
+    """Read a call such as "mul 16", "mul 300..512x200", or "compute 50..93 8" with 8 sizes."""
+    operation, size, *count = text.split()
+    size, _, second = size.partition("x")
     least, _, most = size.rpartition("..")
-    return CountedCall(operation, int(most), int(least or 0))
+    sizes = int(count[0]) if count else SIZES if least else 1
+    return CountedCall(operation, int(most), int(second or 0), int(least or 0), sizes)
 
 
 def _functions(number: int, table: dict[str, Any], text: str) -> list[TaskFunction]:

@@ -88,15 +88,18 @@ static void limbs_of_words(struct bignum *c, const u64 *f, size_t count)
 		c->size--;
 }
 
+/* Multiply a by b, once or @times times. */
 static void operate_on_words(enum tested_operation what, struct bignum *c,
-			     const struct bignum *a, const struct bignum *b)
+			     const struct bignum *a, const struct bignum *b,
+			     u64 times)
 {
-	u64 x = word_of(a), y = word_of(b), product;
+	u64 product = word_of(a), y = word_of(b);
+	struct shoup_factor factor = shoup_factor_of(y % PRIME);
 
-	if (what == TESTED_SHOUP)
-		product = shoup_mul(x, shoup_factor_of(y % PRIME));
-	else
-		product = solinas_mul(x, y);
+	do {
+		product = what == TESTED_SHOUP ? shoup_mul(product, factor) :
+						 solinas_mul(product, y);
+	} while (times-- > 1);
 	limbs_of_words(c, &product, 1);
 }
 
@@ -138,36 +141,86 @@ static int operate_on_points(enum tested_operation what, struct bignum *c,
  * Memory for the digits of two operands and for an FFT. The result replaces one
  * operand.
  */
-struct digits_room {
+struct tested_digits {
+	struct fib_call *call;
 	struct digits a, b;
 	struct fft *fft;
 	s16 digit[];
 };
 
-static struct digits_room *digits_of(struct bignum *a, struct bignum *b)
+struct tested_digits *tested_digits_create(struct fib_call *call, size_t size)
 {
-	size_t a_size = (a->size / 2 + 1) * 9 + 1;
-	size_t b_size = b ? (b->size / 2 + 1) * 9 + 1 : 0;
-	size_t longer = max(a_size, b_size), product = 2 * longer;
-	size_t each = digits_room(max(longer, fft_digits(product)) + 1);
-	struct digits_room *room;
+	size_t product = 2 * size;
+	size_t each = digits_room(max(size, fft_digits(product)) + 1);
+	struct tested_digits *both;
+	char *room;
 
-	room = fib_alloc(a->call, 1,
-			 sizeof(*room) + 2 * each * sizeof(s16) + 64 +
+	both = fib_alloc(call, 1,
+			 sizeof(*both) + 2 * each * sizeof(s16) + 64 +
 				 fft_room(product));
-	if (!room)
+	if (!both)
 		return NULL;
-	room->a.digit = room->digit;
-	room->b.digit = room->digit + each;
-	digits_from_limbs(&room->a, a);
-	if (b)
-		digits_from_limbs(&room->b, b);
-	room->fft =
-		fft_create(a->call,
-			   (char *)(room->digit + 2 * each) + 64 -
-				   (unsigned long)(room->digit + 2 * each) % 64,
-			   product);
-	return room;
+	both->call = call;
+	both->a = (struct digits){ both->digit, size };
+	both->b = (struct digits){ both->digit + each, size };
+	room = (char *)(both->digit + 2 * each);
+	both->fft = fft_create(call, room + 64 - (unsigned long)room % 64,
+			       product);
+	return both;
+}
+
+s16 *tested_digit(struct tested_digits *both, size_t i)
+{
+	return i ? both->b.digit : both->a.digit;
+}
+
+void tested_digits_free(struct tested_digits *both)
+{
+	fib_free(both);
+}
+
+ssize_t tested_digits_operate(enum tested_operation what,
+			      struct tested_digits *both, char *text,
+			      size_t size)
+{
+	struct fib_call *call = both->call;
+	struct digits *x = &both->a, *y = &both->b;
+
+	if (IS_ERR(both->fft))
+		return PTR_ERR(both->fft);
+	digits_trim(x);
+	digits_trim(y);
+	switch (what) {
+	case TESTED_TWICE_PLUS:
+		return digits_combine(call, y, 2, x, 1, y);
+	case TESTED_TWICE_MINUS:
+		return digits_combine(call, y, -1, x, 2, y);
+	case TESTED_FIFTH:
+		return digits_div5(call, x);
+	case TESTED_UNIQUE:
+		return digits_make_unique(call, x);
+	case TESTED_TEXT:
+		return digits_print(call, text, size, x);
+	default:
+		return fft_mul(call, x, x, what == TESTED_FFT_SQUARE ? x : y, 0,
+			       both->fft);
+	}
+}
+
+/* Return the number that an operation has replaced by its result. */
+static const struct digits *changed(enum tested_operation what,
+				    const struct tested_digits *both)
+{
+	return what == TESTED_TWICE_PLUS || what == TESTED_TWICE_MINUS ?
+		       &both->b :
+		       &both->a;
+}
+
+s16 *tested_digits_result(enum tested_operation what,
+			  const struct tested_digits *both, size_t *size)
+{
+	*size = changed(what, both)->size;
+	return changed(what, both)->digit;
 }
 
 /*
@@ -253,38 +306,25 @@ static int text_and_back(struct fib_call *call, struct digits *a)
 static int operate_on_digits(enum tested_operation what, struct bignum *c,
 			     struct bignum *a, struct bignum *b)
 {
-	struct digits_room *room = digits_of(a, b);
-	struct digits *x, *y;
+	size_t size = (max(a->size, b ? b->size : 0) / 2 + 1) * 9 + 1;
+	struct tested_digits *both = tested_digits_create(a->call, size);
 	int err;
 
-	if (!room)
+	if (!both)
 		return -ENOMEM;
-	x = &room->a;
-	y = &room->b;
-	if (IS_ERR(room->fft))
-		err = PTR_ERR(room->fft);
-	else if (what == TESTED_TWICE_PLUS)
-		err = digits_combine(a->call, y, 2, x, 1, y);
-	else if (what == TESTED_TWICE_MINUS)
-		err = digits_combine(a->call, y, -1, x, 2, y);
-	else if (what == TESTED_FIFTH)
-		err = digits_div5(a->call, x);
-	else if (what == TESTED_UNIQUE)
-		err = digits_make_unique(a->call, x);
-	else if (what == TESTED_TEXT)
-		err = text_and_back(a->call, x);
+	digits_from_limbs(&both->a, a);
+	if (b)
+		digits_from_limbs(&both->b, b);
 	else
-		err = fft_mul(a->call, x, x, what == TESTED_FFT_SQUARE ? x : y,
-			      0, room->fft);
+		both->b.size = 0;
+	if (what == TESTED_TEXT && !IS_ERR(both->fft))
+		err = text_and_back(a->call, &both->a);
+	else
+		err = tested_digits_operate(what, both, NULL, 0);
 	if (!err)
-		err = limbs_of_digits(
-			c,
-			what == TESTED_TWICE_PLUS ||
-					what == TESTED_TWICE_MINUS ?
-				y :
-				x,
-			what == TESTED_UNIQUE);
-	fib_free(room);
+		err = limbs_of_digits(c, changed(what, both),
+				      what == TESTED_UNIQUE);
+	fib_free(both);
 	return err;
 }
 #endif
@@ -353,7 +393,7 @@ int tested_operate(enum tested_operation what, struct bignum **c,
 #if STAGE_HAS_NTT
 	case TESTED_SOLINAS:
 	case TESTED_SHOUP:
-		operate_on_words(what, *c, a, b);
+		operate_on_words(what, *c, a, b, word);
 		return 0;
 	case TESTED_FORWARD:
 	case TESTED_INVERSE:

@@ -62,11 +62,38 @@ size_t tested_capacity(const struct bignum *a);
  * @c: the number for the result; a returned number is stored here
  * @a: the first operand
  * @b: the second operand, if it is a number
- * @word: the second operand, if it is a count of bits or a limb
+ * @word: the second operand, if it is a count of bits or a limb; or how often
+ *	TESTED_SOLINAS and TESTED_SHOUP multiply @a by @b, at least once
  *
  * Return: the function's error, or 0 if it returns no error.
  */
 int tested_operate(enum tested_operation what, struct bignum **c,
 		   struct bignum *a, struct bignum *b, u64 word);
+
+/*
+ * Two numbers in digits with signs, from stage 12 on, for an operation whose
+ * instructions are counted.
+ */
+struct tested_digits;
+
+/* Create two numbers of @size digits, which are not set. */
+struct tested_digits *tested_digits_create(struct fib_call *call, size_t size);
+
+/* Return the array of digits of number @i, 0 or 1. */
+s16 *tested_digit(struct tested_digits *both, size_t i);
+
+/*
+ * Call a function. For TESTED_TEXT, @text has room for @size characters.
+ *
+ * Return: the function's result: an error, 0, or the number of characters.
+ */
+ssize_t tested_digits_operate(enum tested_operation what,
+			      struct tested_digits *both, char *text,
+			      size_t size);
+
+/* Return the array of digits of the result, and set @size to their number. */
+s16 *tested_digits_result(enum tested_operation what,
+			  const struct tested_digits *both, size_t *size);
+void tested_digits_free(struct tested_digits *both);
 
 #endif

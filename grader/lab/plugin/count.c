@@ -14,16 +14,18 @@
  * too; the instruction must not have been executed before MARKER_READY. The
  * plugin writes a line to the file out= for each event:
  *
- *	NAME USER KERNEL MODULE ELSEWHERE PRODUCTS DIVISIONS VECTORS
- *	INTERRUPTS INTERRUPTED
+ *	NAME USER KERNEL MODULE ELSEWHERE PRODUCTS DIVISIONS VECTORS ACCESSES
+ *	ASSEMBLY INTERRUPTS INTERRUPTED
  *
  * NAME is "m" and the number of the marker, or "a" and the index of the address
  * in the list, both decimal. USER, KERNEL, MODULE and ELSEWHERE are the numbers
  * of instructions so far at user addresses, in the kernel's text, in modules,
  * and at all other addresses. PRODUCTS is the number of products of 32-bit
  * words that the instructions of MODULE have computed, see products_of(),
- * DIVISIONS is the number of their divisions, and VECTORS is the number of their
- * instructions on vectors of 256 bits. INTERRUPTS is the number of interrupts
+ * DIVISIONS is the number of their divisions, VECTORS is the number of their
+ * instructions on vectors of 256 bits, ACCESSES is the number of their loads and
+ * stores, and ASSEMBLY is the part of PRODUCTS whose instructions have the
+ * prefix of the segment DS, which compilers do not emit. INTERRUPTS is the number of interrupts
  * and exceptions, and INTERRUPTED is the part of KERNEL that was executed in
  * them.
  *
@@ -70,6 +72,7 @@ struct qemu_plugin_u64 {
 
 enum { QEMU_PLUGIN_CB_NO_REGS };
 enum { QEMU_PLUGIN_INLINE_ADD_U64 };
+enum { QEMU_PLUGIN_MEM_RW = 3 };
 
 typedef void (*insn_cb)(unsigned int cpu, void *data);
 
@@ -92,17 +95,23 @@ const void *qemu_plugin_insn_data(const struct qemu_plugin_insn *insn, void *to,
 				  size_t size);
 void qemu_plugin_register_vcpu_insn_exec_cb(struct qemu_plugin_insn *insn,
 					    insn_cb cb, int flags, void *data);
-/* This function exists only in interfaces 0 and 1. */
+/* These functions exist only in interfaces 0 and 1. */
 WEAK void
 qemu_plugin_register_vcpu_insn_exec_inline(struct qemu_plugin_insn *insn,
 					   int op, void *counter, uint64_t add);
-/* This function exists only from interface 2 on. */
+WEAK void
+qemu_plugin_register_vcpu_mem_inline(struct qemu_plugin_insn *insn, int rw,
+				     int op, void *counter, uint64_t add);
+/* These functions exist only from interface 2 on. */
 WEAK struct qemu_plugin_scoreboard *qemu_plugin_scoreboard_new(size_t size);
 WEAK void *qemu_plugin_scoreboard_find(struct qemu_plugin_scoreboard *score,
 				       unsigned int cpu);
 WEAK void qemu_plugin_register_vcpu_insn_exec_inline_per_vcpu(
 	struct qemu_plugin_insn *insn, int op, struct qemu_plugin_u64 counter,
 	uint64_t add);
+WEAK void qemu_plugin_register_vcpu_mem_inline_per_vcpu(
+	struct qemu_plugin_insn *insn, int rw, int op,
+	struct qemu_plugin_u64 counter, uint64_t add);
 /* This function exists only from interface 4 on. */
 WEAK bool qemu_plugin_read_memory_vaddr(uint64_t address, void *to,
 					size_t size);
@@ -120,7 +129,7 @@ EXPORT int qemu_plugin_version;
 #define MODULES_END 0xffffffffff000000
 
 /*
- * The counters of instructions by region. The last three counters are for
+ * The counters of instructions by region. The counters from PRODUCTS on are for
  * modules only.
  */
 enum counter {
@@ -131,6 +140,8 @@ enum counter {
 	PRODUCTS,
 	DIVISIONS,
 	VECTORS,
+	ACCESSES,
+	ASSEMBLY,
 	COUNTERS
 };
 
@@ -256,6 +267,22 @@ static void count(struct qemu_plugin_insn *insn, enum counter counter,
 	}
 }
 
+static void count_accesses(struct qemu_plugin_insn *insn)
+{
+	if (score) {
+		struct qemu_plugin_u64 at = { score,
+					      ACCESSES * sizeof(uint64_t) };
+
+		qemu_plugin_register_vcpu_mem_inline_per_vcpu(
+			insn, QEMU_PLUGIN_MEM_RW, QEMU_PLUGIN_INLINE_ADD_U64,
+			at, 1);
+	} else {
+		qemu_plugin_register_vcpu_mem_inline(insn, QEMU_PLUGIN_MEM_RW,
+						     QEMU_PLUGIN_INLINE_ADD_U64,
+						     &counters[ACCESSES], 1);
+	}
+}
+
 static bool is_prefix(uint8_t byte)
 {
 	return byte &&
@@ -308,6 +335,16 @@ static bool is_vector(const uint8_t *code, size_t size)
 	       (code[0] == 0xc4 && code[2] & 4);
 }
 
+/* Returns whether an instruction has the prefix of the segment DS. */
+static bool has_ds_prefix(const uint8_t *code, size_t size)
+{
+	for (size_t i = 0; i < size && is_prefix(code[i]); i++) {
+		if (code[i] == 0x3e)
+			return true;
+	}
+	return false;
+}
+
 static void call(struct qemu_plugin_insn *insn, insn_cb cb, uintptr_t data)
 {
 	qemu_plugin_register_vcpu_insn_exec_cb(insn, cb, QEMU_PLUGIN_CB_NO_REGS,
@@ -336,10 +373,14 @@ static void translate_insn(struct qemu_plugin_insn *insn)
 		products = products_of(bytes, size, &divides);
 	if (products)
 		count(insn, PRODUCTS, products);
+	if (products && has_ds_prefix(bytes, size))
+		count(insn, ASSEMBLY, products);
 	if (divides)
 		count(insn, DIVISIONS, 1);
 	if (region == MODULE && is_vector(bytes, size))
 		count(insn, VECTORS, 1);
+	if (region == MODULE)
+		count_accesses(insn);
 	for (size_t i = 0; i < at_count; i++) {
 		if (at[i] == address)
 			call(insn, on_address, i);

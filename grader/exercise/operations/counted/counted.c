@@ -6,20 +6,29 @@
  *
  * The parameter "ask" takes a request, and returns the answer when it is read:
  *
- *	compute N 0 MODULUS	fib_compute() of F(N) between the marks
- *	decimal SIZE SEED MODULUS fib_decimal() of a random number of SIZE words
- *	create SIZE 0 MODULUS	create three numbers of SIZE words of 8 bytes
- *	WHAT SIZE SEED MODULUS	operation WHAT, a number of enum
- *				tested_operation in bignum_adapter.h, on random
- *				numbers of SIZE words, the first one larger
+ *	WHAT SIZE SECOND SEED ONES INTO MODULUS
+ *
+ *	compute		fib_compute() of F(SIZE) between the marks
+ *	decimal		fib_decimal() of a random number of SIZE words of 8 bytes
+ *	create		create three numbers of SIZE words
+ *	a number	an operation of enum tested_operation in
+ *			bignum_adapter.h, on random numbers of SIZE and SECOND
+ *			words. Below its top bit a number has ONES one bits at
+ *			random places, unless ONES is 0. If INTO is 1, the result
+ *			replaces the first number.
  *
  * The answer is the operation's return value and residues: the residue of F(N),
- * the residue of the digits, or the residues of both operands after the call and
- * of the result. F(N) is not converted, and the digits are those of a random
- * number, so that neither task depends on the other. ideas.py generates the same
- * operands, so it can check the whole answer. The parameter "marks" holds the
- * addresses of both marks, of fib_alloc() and of fib_yield(), and of the stage's
- * bn_mul() and bn_square(), or 0 if it has none.
+ * the residue of the digits, or the residues of the operands after the call,
+ * except of a replaced one, and of the result. F(N) is not converted, and the
+ * digits are those of a random number, so that neither task depends on the
+ * other. ideas.py generates the same operands, so it can check the whole answer.
+ * The parameter "marks" holds the addresses of both marks, of fib_alloc() and of
+ * fib_yield(), and of the stage's bn_mul() and bn_square(), or 0 if it has none.
+ *
+ * The stage's headers can define macros by which the adapter calls the stage's
+ * functions. So no function of the adapter is called between the generation of
+ * the operands and the first mark, and each result is read through the adapter
+ * before the second mark.
  */
 #include <linux/kernel.h>
 #include <linux/math64.h>
@@ -42,19 +51,25 @@ static noinline void mark_end(void)
 	asm volatile("" : : : "memory");
 }
 
+struct request {
+	enum tested_operation what;
+	u64 size, second; /* in words */
+	u64 seed, modulus;
+	unsigned int ones, into;
+};
+
 #if STAGE_HAS_NUMBERS
 /* The base of the words, or 0 for 2^64; and half of the base. */
 #define BASE (STAGE_LIMB_IS_DECIMAL ? 1000000000000000000ULL : 0)
 #define HALF (BASE ? BASE / 2 : 1ULL << 63)
 
 /*
- * The limbs of a number as data. The adapter is compiled with a header of the
- * submission, so each number is read through it before the end mark at the
- * latest. A submission that postpones work until a result is read has this work
- * counted, too.
+ * The limbs or digits of a number as data. Of a result, only the adapter knows
+ * them: see the comment above. A submission that postpones work until a result
+ * is read has this work counted, too.
  */
 struct limbs {
-	const void *limb;
+	void *limb;
 	size_t size, bytes; /* number of limbs, bytes of a limb */
 };
 
@@ -62,6 +77,13 @@ static struct limbs limbs_of(struct bignum *a)
 {
 	return (struct limbs){ tested_limbs(a), tested_size(a),
 			       tested_limb_bytes() };
+}
+
+/* Set the size of @a in words. Return its limbs, which are to be filled. */
+static struct limbs room_of(struct bignum *a, size_t words)
+{
+	tested_set_size(a, words * 8 / tested_limb_bytes());
+	return limbs_of(a);
 }
 
 static u64 residue_of(struct limbs a, u64 modulus)
@@ -85,35 +107,49 @@ static struct limbs limbs_of_value(const union fib_value *f)
 }
 
 /*
- * Fill @a with random words from Knuth's MMIX linear congruential generator.
- * Its upper bits are mixed into the lower ones, which are less random. The top
- * word is from @least to 2 * @least. From *@state = 0, @a is a power of 2, whose
- * only bit is that of @least. operands() in ideas.py does the same.
+ * Return a random word from Knuth's MMIX linear congruential generator. Its
+ * upper bits are mixed into the lower ones, which are less random.
  */
-static void fill(struct bignum *a, size_t words, u64 least, u64 *state)
+static u64 random_word(u64 *state)
 {
-	bool power = !*state;
+	*state = *state * 6364136223846793005ULL + 1442695040888963407ULL;
+	return *state ^ *state >> 32;
+}
 
-	for (size_t i = 0; i != words; i++) {
-		u64 word = 0;
+static void put_word(struct limbs a, size_t i, u64 word)
+{
+	/* The kernel is for little-endian processors, like every x86. */
+	memcpy((char *)a.limb + 8 * i, &word, 8);
+}
 
-		if (!power) {
-			*state = *state * 6364136223846793005ULL +
-				 1442695040888963407ULL;
-			word = *state ^ *state >> 32;
+/*
+ * Fill @a with random words. The top word is from @least to 2 * @least. If
+ * @ones is not 0, the number has at most so many one bits and that of @least.
+ * operands() in ideas.py does the same.
+ */
+static void fill(struct limbs a, u64 least, u64 *state, unsigned int ones)
+{
+	size_t words = a.size * a.bytes / 8;
+
+	if (ones) {
+		memset(a.limb, 0, 8 * words);
+		put_word(a, words - 1, least);
+		while (ones--) {
+			u64 bit = random_word(state) % (64 * words - 2);
+
+			((u8 *)a.limb)[bit / 8] |= 1 << bit % 8;
 		}
+		return;
+	}
+	for (size_t i = 0; i != words; i++) {
+		u64 word = random_word(state);
+
 		if (BASE)
 			word %= BASE;
 		if (i + 1 == words)
 			word = word % least + least;
-		if (tested_limb_bytes() == 4) {
-			((u32 *)tested_limbs(a))[2 * i] = word;
-			((u32 *)tested_limbs(a))[2 * i + 1] = word >> 32;
-		} else {
-			((u64 *)tested_limbs(a))[i] = word;
-		}
+		put_word(a, i, word);
 	}
-	tested_set_size(a, words * 8 / tested_limb_bytes());
 }
 
 /*
@@ -194,8 +230,8 @@ static void count_decimal(u64 words, u64 seed, u64 modulus)
 		return;
 	if (!create(&account.call, number, size))
 		goto release;
-	fill(number[0], words, HALF, &seed);
 	f.big = number[0];
+	fill(room_of(number[0], words), HALF, &seed, 0);
 	mark_begin();
 	ret = fib_decimal(&account.call, &f, digits, bound);
 	mark_end();
@@ -205,14 +241,22 @@ release:
 	kvfree(digits);
 }
 
-static void count_operation(enum tested_operation what, u64 words, u64 seed,
-			    u64 modulus)
+/*
+ * So many multiplications modulo the prime take more instructions than their
+ * preparation. TIMES in ideas.py must be the same.
+ */
+#define TIMES 32
+
+static void count_numbers(const struct request *ask)
 {
 	struct fib_account account = FIB_ACCOUNT(account);
-	size_t size = words * 8 / tested_limb_bytes();
-	struct limbs first, second, result = { 0 };
+	size_t size = ask->size * 8 / tested_limb_bytes();
+	struct limbs first, second, third, result = { 0 };
+	u64 seed = ask->seed, same = seed;
 	struct bignum *number[3], *c;
-	int ret;
+	bool modulo = ask->what == TESTED_SOLINAS || ask->what == TESTED_SHOUP;
+	u64 word = modulo ? TIMES : 1;
+	int ret, count = 0;
 
 	/* With this capacity, the result does not grow between the marks. */
 	if (!create(&account.call, number, 2 * size + 2))
@@ -221,37 +265,137 @@ static void count_operation(enum tested_operation what, u64 words, u64 seed,
 		number[1] = tested_at(number[0], 1);
 		number[2] = tested_at(number[0], 2);
 	}
-	c = number[2];
-	if (what == TESTED_INCREASE || what == TESTED_DECREASE) {
-		u64 same = seed;
-
-		fill(c, words, HALF, &same); /* its operand, too */
+	c = number[ask->into ? 0 : 2];
+	first = room_of(number[0], ask->size);
+	second = room_of(number[1], ask->second);
+	if (ask->what == TESTED_INCREASE || ask->what == TESTED_DECREASE) {
+		third = room_of(c, ask->size);
+		fill(third, HALF, &same, 0); /* its operand, too */
 	}
-	fill(number[0], words, HALF, &seed);
-	fill(number[1], words, HALF / 2, &seed);
-	if (what == TESTED_FIFTH) {
-		u64 *lowest = tested_limbs(number[0]);
-
-		*lowest -= *lowest % 5; /* a multiple of 5, like the base */
-	}
-	first = limbs_of(number[0]);
-	second = limbs_of(number[1]);
+	fill(first, HALF, &seed, ask->ones);
+	fill(second, HALF / 2, &seed, ask->ones);
 	mark_begin();
-	ret = tested_operate(what, &c, number[0], number[1], 1);
+	ret = tested_operate(ask->what, &c, number[0], number[1], word);
 	if (!ret && c)
 		result = limbs_of(c);
 	mark_end();
-	if (ret || !c)
+	if (ret || !c) {
 		scnprintf(answer, sizeof(answer), "%d\n", ret ?: -ENOMEM);
-	else
-		scnprintf(answer, sizeof(answer), "0 %llu %llu %llu\n",
-			  residue_of(first, modulus),
-			  residue_of(second, modulus),
-			  residue_of(result, modulus));
-	if (c && c != number[2])
+	} else {
+		count = scnprintf(answer, sizeof(answer), "0 ");
+		if (!ask->into)
+			count += scnprintf(answer + count,
+					   sizeof(answer) - count, "%llu ",
+					   residue_of(first, ask->modulus));
+		scnprintf(answer + count, sizeof(answer) - count,
+			  "%llu %llu\n", residue_of(second, ask->modulus),
+			  residue_of(result, ask->modulus));
+	}
+	if (c && c != number[2] && !ask->into)
 		tested_free(c);
 release:
 	release(number);
+}
+
+#if STAGE_HAS_FFT
+/*
+ * Convert words in base 10^18 to digits in base 10^4, nine for each two words.
+ * If @signs is set, make digits from -5000 to 5000 of them, as the stage does.
+ */
+static void digits_of_words(struct limbs a, const u64 *word, size_t words,
+			    bool signs)
+{
+	const u64 e16 = 10000000000000000ULL;
+	s16 *digit = a.limb;
+	int carry = 0;
+
+	/* Operations read whole vectors of 16 digits. */
+	memset(digit, 0, (a.size + 31) / 16 * 16 * sizeof(*digit));
+	for (size_t i = 0; i < words; i += 2, digit += 9) {
+		u64 high = i + 1 < words ? word[i + 1] : 0;
+		u64 low = word[i] % e16, top = high / 100;
+
+		digit[4] = word[i] / e16 + high % 100 * 100;
+		for (int j = 0; j < 4; j++, low /= 10000, top /= 10000) {
+			digit[j] = low % 10000;
+			digit[5 + j] = top % 10000;
+		}
+	}
+	digit = a.limb;
+	for (size_t i = 0; signs && i < a.size; i++) {
+		digit[i] += carry;
+		carry = digit[i] > 5000;
+		digit[i] -= carry * 10000;
+	}
+}
+
+static u64 residue_of_signed(struct limbs a, u64 modulus)
+{
+	const s16 *digit = a.limb;
+	u64 residue = 0;
+
+	for (size_t i = a.size; i--;)
+		residue = (10000 * residue + digit[i] % (s64)modulus +
+			   modulus) %
+			  modulus;
+	return residue;
+}
+
+/* The digits of two numbers are generated, and only the operation is counted. */
+static void count_digits(const struct request *ask)
+{
+	struct fib_account account = FIB_ACCOUNT(account);
+	size_t words = ask->size, size = (words + 1) / 2 * 9 + 1;
+	u64 *word = kvmalloc_array(words, 8, GFP_KERNEL);
+	char *text = kvmalloc_array(words, WORD_DIGITS, GFP_KERNEL);
+	struct limbs source = { word, words, 8 };
+	struct limbs first, second, result = { 0 };
+	bool prints = ask->what == TESTED_TEXT;
+	struct tested_digits *both = NULL;
+	u64 seed = ask->seed;
+	ssize_t ret;
+
+	if (!word || !text)
+		goto free;
+	both = tested_digits_create(&account.call, size);
+	if (!both)
+		goto free;
+	first = (struct limbs){ tested_digit(both, 0), size, 2 };
+	second = (struct limbs){ tested_digit(both, 1), size, 2 };
+	fill(source, HALF, &seed, 0);
+	if (ask->what == TESTED_FIFTH)
+		*word -= *word % 5; /* a multiple of 5, like the base */
+	digits_of_words(first, word, words, !prints);
+	fill(source, HALF / 2, &seed, 0);
+	digits_of_words(second, word, words, !prints);
+	mark_begin();
+	ret = tested_digits_operate(ask->what, both, text, words * WORD_DIGITS);
+	result.limb = tested_digits_result(ask->what, both, &result.size);
+	mark_end();
+	if (prints)
+		answer_digits(text, ret, words * WORD_DIGITS, ask->modulus);
+	else if (ret)
+		scnprintf(answer, sizeof(answer), "%zd\n", ret);
+	else
+		scnprintf(answer, sizeof(answer), "0 %llu\n",
+			  residue_of_signed(result, ask->modulus));
+	tested_digits_free(both);
+free:
+	kvfree(text);
+	kvfree(word);
+}
+#else
+static void count_digits(const struct request *ask)
+{
+}
+#endif
+
+static void count_operation(const struct request *ask)
+{
+	if (ask->what >= TESTED_TWICE_PLUS)
+		count_digits(ask);
+	else
+		count_numbers(ask);
 }
 #else
 struct limbs {
@@ -276,8 +420,7 @@ static void count_decimal(u64 words, u64 seed, u64 modulus)
 {
 }
 
-static void count_operation(enum tested_operation what, u64 words, u64 seed,
-			    u64 modulus)
+static void count_operation(const struct request *ask)
 {
 }
 #endif
@@ -305,25 +448,28 @@ static void count_compute(u64 n, u64 modulus)
 
 static int ask_set(const char *value, const struct kernel_param *kp)
 {
-	u64 size, seed, modulus;
+	struct request ask;
 	unsigned int what;
 	char verb[16];
 
-	if (sscanf(value, "%15s %llu %llu %llu", verb, &size, &seed,
-		   &modulus) != 4 ||
-	    !modulus || modulus >> 32)
+	if (sscanf(value, "%15s %llu %llu %llu %u %u %llu", verb, &ask.size,
+		   &ask.second, &ask.seed, &ask.ones, &ask.into,
+		   &ask.modulus) != 7 ||
+	    !ask.modulus || ask.modulus >> 32)
 		return -EINVAL;
 	scnprintf(answer, sizeof(answer), "%d\n", -ENOMEM);
-	if (!strcmp(verb, "compute"))
-		count_compute(size, modulus);
-	else if (!strcmp(verb, "decimal"))
-		count_decimal(size, seed, modulus);
-	else if (!strcmp(verb, "create"))
-		count_create(size);
-	else if (!kstrtouint(verb, 10, &what))
-		count_operation(what, size, seed, modulus);
-	else
+	if (!strcmp(verb, "compute")) {
+		count_compute(ask.size, ask.modulus);
+	} else if (!strcmp(verb, "decimal")) {
+		count_decimal(ask.size, ask.seed, ask.modulus);
+	} else if (!strcmp(verb, "create")) {
+		count_create(ask.size);
+	} else if (!kstrtouint(verb, 10, &what)) {
+		ask.what = what;
+		count_operation(&ask);
+	} else {
 		return -EINVAL;
+	}
 	return 0;
 }
 
