@@ -80,9 +80,9 @@ void print_leak(u64 blocks)
 					     &thread));
 }
 
-void print_frames(void *const *frames, size_t count)
+void print_frames(void *const *frames, size_t depth)
 {
-	for (size_t i = 0; i < count; i++) {
+	for (size_t i = 0; i < depth; i++) {
 		/* A function and its inlined callers, each ended by a NUL. */
 		char text[600] = "";
 
