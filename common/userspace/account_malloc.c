@@ -101,7 +101,7 @@ void print_leak(u64 blocks)
 {
 }
 
-void print_frames(void *const *frames, size_t count)
+void print_frames(void *const *frames, size_t depth)
 {
 }
 #endif

@@ -57,6 +57,6 @@ void begin_call(struct fib_call *call);
 void print_leak(u64 blocks);
 
 /* Print the functions of these return addresses in the same way. */
-void print_frames(void *const *frames, size_t count);
+void print_frames(void *const *frames, size_t depth);
 
 #endif
