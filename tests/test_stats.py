@@ -11,10 +11,10 @@ import math
 import numpy as np
 import pytest
 
-from grader.measure import comparison, stats
+from grader.measure import comparison, stats, timing
 from grader.measure.samples import Series
 
-ROUNDS = 15
+ROUNDS = timing.WHOLE.rounds
 COMPARISONS = 14  # The number of statistical tests in a report on one pair of stages.
 
 
@@ -59,7 +59,7 @@ def test_no_false_alarm_in_19_of_20_reports_without_a_difference(scatter):
     assert alarms <= 50
 
 
-@pytest.mark.parametrize("rounds", [8, 15, 30])
+@pytest.mark.parametrize("rounds", [8, ROUNDS, 30])
 def test_a_single_comparison_cries_wolf_at_most_1_time_in_20(rounds):
     verdicts = reports(1000, 0.05, rounds=rounds, comparisons=1)
     assert 1 - share(verdicts, "~") <= 0.05
@@ -103,7 +103,7 @@ def test_two_looks_cry_wolf_no_more_often_than_one():
     rows = simulate(rng, 1000, 0.05, rounds=30)
     claims, unpaid = set(), set()
     for looks, claimed in ((2, claims), (1, unpaid)):
-        for rounds in (15, 30):
+        for rounds in (ROUNDS, 30):
             part = rows[:, :, :rounds]
             found = stats.compare_rows(part[:, 0], part[:, 1], 1, looks)
             claimed |= {i for i, c in enumerate(found) if stats.verdict(c, c.p) != "~"}
@@ -170,7 +170,7 @@ def test_direction():
 
 def test_bootstrap_agrees_with_resampling_the_long_way():
     rng = np.random.default_rng(5)
-    for rounds in (8, 15):
+    for rounds in (8, ROUNDS):
         values = rng.lognormal(size=rounds)
         low, high = stats._bootstrap_medians(values, 11)
         picks = np.random.default_rng(11).integers(0, rounds, size=(stats.RESAMPLES, rounds))

@@ -21,7 +21,7 @@ looks, and an interval is wider accordingly. For any stopping rule the probabili
 positive is at most the sum of the probabilities of all looks. Holm's correction needs only valid
 single p values, so it stays valid.
 
-Conditions 1 and 2 guarantee the following for 15 rounds. tests/test_stats.py verifies it with
+Conditions 1 and 2 guarantee the following for 13 rounds. tests/test_stats.py verifies it with
 simulated rounds that drift by 2 % and of which one in ten is an outlier by 40 %.
 
 - If nothing differs, at most 1 report in 20 shows a difference.

@@ -61,7 +61,7 @@ SECOND_BUDGET_NS = 3_000_000_000
 class SamplingPlan:
     """The number and the length of the rounds of a measurement."""
 
-    rounds: int = 15
+    rounds: int = 13
     target_ns: int = BATCH_NS  # Target time of one n in a round.
     boots: int = 5  # Number of boots for the rounds; a boot takes half a second.
     second: int = 0  # Rounds of the repeated measurement in each boot; 0 disables it.
