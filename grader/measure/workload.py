@@ -102,7 +102,7 @@ class CountedWorkload(Workload, Protocol):
 
     @property
     def trusted(self) -> bool:
-        """Whether counts may be stored beside the module and read again."""
+        """True if counts may be stored beside the module and read again."""
 
     @property
     def needed(self) -> tuple[int, ...]:

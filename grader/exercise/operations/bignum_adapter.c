@@ -164,8 +164,8 @@ struct tested_digits *tested_digits_create(struct fib_call *call, size_t size)
 	both->a = (struct digits){ both->digit, size };
 	both->b = (struct digits){ both->digit + each, size };
 	room = (char *)(both->digit + 2 * each);
-	both->fft = fft_create(call, room + 64 - (unsigned long)room % 64,
-			       product);
+	both->fft =
+		fft_create(call, room + 64 - (unsigned long)room % 64, product);
 	return both;
 }
 

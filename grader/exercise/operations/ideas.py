@@ -35,7 +35,7 @@ NAME = "fibcounted"
 MODULE = f"{device.MODULES}/{NAME}.ko"
 PARAMETERS = f"/sys/module/{NAME}/parameters"
 FILES = Path(__file__).with_name("counted")
-# So often are words multiplied modulo the prime of stage 11; the same number is in counted.c.
+# The number of multiplications modulo the prime of stage 11; counted.c has the same number.
 TIMES = 32
 # The operations' names in enum tested_operation of bignum_adapter.h, and functions that compute a
 # number that is congruent to the right result from residues of the operands. FIFTH is apart.

@@ -107,7 +107,7 @@ class StageWorkload:
 
     @property
     def trusted(self) -> bool:
-        """Return whether the stage is no submission of somebody else."""
+        """Return whether the stage belongs to the kit or to the user of this copy."""
         return not self.built.stage.isolated
 
     @property

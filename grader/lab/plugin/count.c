@@ -99,9 +99,9 @@ void qemu_plugin_register_vcpu_insn_exec_cb(struct qemu_plugin_insn *insn,
 WEAK void
 qemu_plugin_register_vcpu_insn_exec_inline(struct qemu_plugin_insn *insn,
 					   int op, void *counter, uint64_t add);
-WEAK void
-qemu_plugin_register_vcpu_mem_inline(struct qemu_plugin_insn *insn, int rw,
-				     int op, void *counter, uint64_t add);
+WEAK void qemu_plugin_register_vcpu_mem_inline(struct qemu_plugin_insn *insn,
+					       int rw, int op, void *counter,
+					       uint64_t add);
 /* These functions exist only from interface 2 on. */
 WEAK struct qemu_plugin_scoreboard *qemu_plugin_scoreboard_new(size_t size);
 WEAK void *qemu_plugin_scoreboard_find(struct qemu_plugin_scoreboard *score,

@@ -124,7 +124,7 @@ static void put_word(struct limbs a, size_t i, u64 word)
 
 /*
  * Fill @a with random words. The top word is from @least to 2 * @least. If
- * @ones is not 0, the number has at most so many one bits and that of @least.
+ * @ones is not 0, the number has at most @ones one bits, and those of @least.
  * operands() in ideas.py does the same.
  */
 static void fill(struct limbs a, u64 least, u64 *state, unsigned int ones)
@@ -242,8 +242,8 @@ release:
 }
 
 /*
- * So many multiplications modulo the prime take more instructions than their
- * preparation. TIMES in ideas.py must be the same.
+ * The number of multiplications modulo the prime. They take more instructions
+ * than their preparation. TIMES in ideas.py must be the same.
  */
 #define TIMES 32
 
@@ -287,8 +287,8 @@ static void count_numbers(const struct request *ask)
 			count += scnprintf(answer + count,
 					   sizeof(answer) - count, "%llu ",
 					   residue_of(first, ask->modulus));
-		scnprintf(answer + count, sizeof(answer) - count,
-			  "%llu %llu\n", residue_of(second, ask->modulus),
+		scnprintf(answer + count, sizeof(answer) - count, "%llu %llu\n",
+			  residue_of(second, ask->modulus),
 			  residue_of(result, ask->modulus));
 	}
 	if (c && c != number[2] && !ask->into)
@@ -335,9 +335,9 @@ static u64 residue_of_signed(struct limbs a, u64 modulus)
 	u64 residue = 0;
 
 	for (size_t i = a.size; i--;)
-		residue = (10000 * residue + digit[i] % (s64)modulus +
-			   modulus) %
-			  modulus;
+		residue =
+			(10000 * residue + digit[i] % (s64)modulus + modulus) %
+			modulus;
 	return residue;
 }
 
