@@ -319,7 +319,7 @@ def _right(
     if call.operation == DECIMAL:
         return [[a]]
     if call.operation == FIFTH:
-        # The number in the machine is a multiple of 5: its lowest word is.
+        # counted.c makes the number a multiple of 5, as it does with the lowest word.
         return [[(a - words[0][0] % 5) * pow(5, -1, modulus) % modulus]]
     if call.operation in MODULO_PRIME:
         product = words[0][0] * words[1][0] ** TIMES

@@ -25,9 +25,9 @@
  * DIVISIONS is the number of their divisions, VECTORS is the number of their
  * instructions on vectors of 256 bits, ACCESSES is the number of their loads and
  * stores, and ASSEMBLY is the part of PRODUCTS whose instructions have the
- * prefix of the segment DS, which compilers do not emit. INTERRUPTS is the number of interrupts
- * and exceptions, and INTERRUPTED is the part of KERNEL that was executed in
- * them.
+ * prefix of the segment DS, which compilers do not emit. INTERRUPTS is the
+ * number of interrupts and exceptions, and INTERRUPTED is the part of KERNEL
+ * that was executed in them.
  *
  * If digits were sent since the event before, a line "digits TEXT" precedes the
  * line of the event. After EVENTS events or digits= digits the plugin writes a
