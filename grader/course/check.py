@@ -174,6 +174,8 @@ def _judge_driver(
         show(shown[-1])
 
     progress.step(f"{exercise.label}: build")
+    # The verification asks for this module again and then waits for it, so ignore its result here.
+    Background(lambda: driver_verify.build_raced(stage, machine.verifier()))
     built = stage_module.build(stage, machine.kernel())
     for warning in built.module.warnings:
         progress.say(warning)

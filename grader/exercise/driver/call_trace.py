@@ -15,7 +15,8 @@ from grader.exercise.files import driver_device
 
 REPORT = f"/sys/module/{driver_device.NAME}/parameters/report"
 # The parameter exists while the module is loaded. Reading it flushes all steps to the file.
-COMMAND = f"cat {REPORT} >/dev/null 2>&1; tail -n +2 /first.steps"
+AFTER_UNLOAD = "tail -n +2 /first.steps"
+COMMAND = f"cat {REPORT} >/dev/null 2>&1; {AFTER_UNLOAD}"
 _LINE = re.compile(r"^([-+!=]) (\w+) ([0-9a-f]+)(?: (\S+)(?: \[\w+\])?)?$", re.MULTILINE)
 # The function that does a step, keyed by the function that undoes this step.
 UNDOES = {

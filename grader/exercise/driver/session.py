@@ -34,7 +34,9 @@ LOCK = "the lock around all that is shared"
 # The remedy for a data race on a variable, by the task that defines the variable; the remedy of the
 # other tasks is LOCK. {} stands for the name of the variable.
 REMEDY = {"counter": "an atomic64_t, or the lock around it, for {}"}
-LEFT_BEHIND = driver_device.LEFT_BEHIND.items()
+# The commands that print what an unloaded driver has left behind, and the line after their output.
+_LEFT = "; ".join(f"{test} && echo '{what}'" for test, what in driver_device.LEFT_BEHIND.items())
+_END = "end of things left behind"
 
 
 class WrongError(Exception):
@@ -188,17 +190,9 @@ class DriverSession:
         """Unload the driver. Return 0 or minus errno."""
         return int(self.ask(["unload"])[0])
 
-    def steps(self, gone: str = "") -> list[TracedCall]:
-        """Return the driver's steps since it was loaded.
-
-        gone names the action that has unloaded the module; "" if the module is loaded. After an
-        unload, also check the record of the steps.
-        """
-        text = self.shell(call_trace.COMMAND)[1]
-        fault = call_trace.fault(text, self._nonce) if gone else ""
-        if fault:
-            raise wrong(LOAD, gone, "the record of all steps, from call_trace.c", fault)
-        return call_trace.read(text)
+    def steps(self) -> list[TracedCall]:
+        """Return the steps of a loaded driver."""
+        return call_trace.read(self.shell(call_trace.COMMAND)[1])
 
     def must_load(self, *parameters: str) -> None:
         """Load the driver. Raise WrongError if that fails."""
@@ -220,14 +214,19 @@ class DriverSession:
         ignored is the function whose steps need not be undone. Return all steps.
         """
         self.clean(moment)
-        trace = self.steps(gone=moment)
+        # A command takes a twentieth of a second under emulation, so this is only one command.
+        output = self.shell(f"{_LEFT}; echo {_END}; {call_trace.AFTER_UNLOAD}")[1]
+        there, _, text = output.partition(f"{_END}\n")
+        fault = call_trace.fault(text, self._nonce)
+        if fault:
+            raise wrong(LOAD, moment, "the record of all steps, from call_trace.c", fault)
+        trace = call_trace.read(text)
         odd = call_trace.never_done(trace)
         if odd:
             done_by = call_trace.UNDOES.get(odd.name, odd.name)
             raise wrong(LOAD, moment, f"a {done_by} for each {odd.name}", "none")
         self._check_blocks(trace, moment)
         self._blame_for([s for s in call_trace.remaining(trace) if s.name != ignored], moment)
-        there = self.shell("; ".join(f"{test} && echo '{what}'" for test, what in LEFT_BEHIND))[1]
         if there:
             what = there.splitlines()[0]
             raise wrong(LOAD, moment, NOTHING_LEFT, f"{what} is still there")

@@ -37,6 +37,7 @@ from grader.exercise.driver.session import (
 )
 from grader.exercise.driver.system_calls import DriverCase
 from grader.exercise.files import driver_device
+from grader.exercise.files.stages import Stage
 from grader.exercise.files.tasks import course
 from grader.exercise.operations import test_program
 from grader.lab import machines
@@ -258,8 +259,7 @@ def _test_alone(task: str, lists: Sequence[Sequence[DriverCase]], session: Drive
     """Test a task with one caller, on one CPU. Raise WrongError for the first fault."""
     _test_by_one_caller(task, lists, session)
     if task in concurrency.TESTS:
-        session.must_load()
-        concurrency.TESTS[task](session, "")
+        concurrency.test_alone(task, session)
 
 
 @dataclass(frozen=True)
@@ -269,6 +269,19 @@ class _Outcome:
     error: WrongError | None
     blamed: Mapping[str, Finding]  # Findings about other tasks.
     passed: int
+
+
+def _with_two_cpus(machine: Machine) -> Machine:
+    """Return the machine for two callers: this machine, if it has two CPUs."""
+    return machines.get(TWO_CPUS) if machine.cpus < 2 else machine
+
+
+def build_raced(stage: Stage, machine: Machine) -> BuiltStage:
+    """Build the driver for two callers, unless nothing has changed since the last build.
+
+    machine is the machine for one caller. Raise LabError if there is no machine with two CPUs.
+    """
+    return stage_module.build_driver(stage, _with_two_cpus(machine).kernel(), raced=True)
 
 
 class _ConcurrencyMachine:
@@ -343,8 +356,8 @@ class _ConcurrencyMachine:
         """Return the session. Raise WrongError if the machine is missing or the build failed."""
         if self._session is None:
             try:
-                machine = machines.get(TWO_CPUS) if self.machine.cpus < 2 else self.machine
-                built = stage_module.build_driver(self.built.stage, machine.kernel(), raced=True)
+                machine = _with_two_cpus(self.machine)
+                built = build_raced(self.built.stage, self.machine)
             except LabError as error:
                 message = f"not tried, because it needs two CPUs: {error}"
                 raise WrongError(Finding("wrong", message)) from None
