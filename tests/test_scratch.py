@@ -1,17 +1,20 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Test that a machine which starts just as a run ends leaves neither process nor folder."""
+"""Test that a machine or a compiler leaves neither process nor file when a run ends."""
 
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 import pytest
 
 from grader.base import paths, scratch
+from grader.lab import module
 from tests.leftovers import leftovers
 
 # A thread starts a machine that makes its own folder, as User-Mode Linux does, while the run ends.
@@ -79,3 +82,23 @@ def test_a_folder_that_a_thread_is_removing_goes_as_well(
     path.rename(path.with_name(f".{path.name}"))
     scratch.remove(path)
     assert list(path.parent.iterdir()) == []
+
+
+def test_a_killed_compiler_leaves_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr(scratch, "_for_compilers", None)
+    compiler = subprocess.Popen(
+        ["gcc", "-c", "-x", "c", "-", "-o", "/dev/null"],
+        env=module.environment(),
+        stdin=subprocess.PIPE,  # The compiler waits for its input after it has made its file.
+        start_new_session=True,
+    )
+    until = time.monotonic() + 60
+    while not list(tmp_path.rglob("cc*.s")):
+        assert time.monotonic() < until
+        time.sleep(0.01)
+    os.killpg(compiler.pid, signal.SIGKILL)
+    compiler.communicate()
+    scratch.remove_all()
+    assert list(tmp_path.rglob("*.s")) == []
