@@ -95,6 +95,10 @@ def _calls(session: DriverSession, places: Mapping[str, str]) -> str:
             got = system_calls.in_words("show calls", output)
             do = "count by an atomic64_t, or under the lock"
             raise wrong(TOGETHER, title, rf'"{2 * COUNT}\n"', f"{got}; {do}")
+        title = f"one caller reads {COUNT} times, one sets the file calls to 0, {place}"
+        (odd,) = _numbers(session, f"resets {COUNT}{cpus}", title, 1)
+        if odd:
+            raise wrong(TOGETHER, title, "0", f"{odd} writes to calls that fail")
         session.clean(title)
     return CLOSED
 

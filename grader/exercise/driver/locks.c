@@ -230,13 +230,17 @@ void locks_forget(unsigned long begin, size_t size)
 }
 
 /*
- * Return whether another thread could make a call at the same time. The
- * client's callers are threads of one process; the module is loaded and
- * unloaded, and files are opened and closed, when there is only one thread.
+ * Return whether another caller could access the same memory now. The client's
+ * callers are threads of one process; files are opened and closed when there is
+ * only one thread. But another process can use the notebook at any time between
+ * init and exit, so a driver that takes the lock only if its caller has threads
+ * is wrong.
  */
-static bool has_company(void)
+static bool is_shared(unsigned long address)
 {
-	return get_nr_threads(current) > 1;
+	return get_nr_threads(current) > 1 ||
+	       (is_notebook(address) &&
+		THIS_MODULE->state == MODULE_STATE_LIVE);
 }
 
 /* Print the first access to each variable that has no lock in common. */
@@ -246,7 +250,7 @@ void locks_access(unsigned long address, bool write, void *place)
 	unsigned long flags;
 	int kept;
 
-	if (!READ_ONCE(lockset) || !has_company())
+	if (!READ_ONCE(lockset) || !is_shared(address))
 		return;
 	flags = kit_enter();
 	variable = variable_at(address);

@@ -101,6 +101,7 @@ def _seeking() -> list[DriverCase]:
         case("lseek into a line goes to its beginning", f"seek 0 3 {SET}", 2),
         case("lseek to the end", f"seek 0 {end} {SET}", end),
         case("lseek behind the end", f"seek 0 {end + 1} {SET}", EINVAL),
+        case("lseek by 4 GB, which needs all bits", f"seek 0 {1 << 32} {SET}", EINVAL),
         case("lseek before the beginning", f"seek 0 -1 {SET}", EINVAL),
         case("SEEK_CUR by the largest offset", f"seek 0 {most} {CUR}", EINVAL),
         case("SEEK_DATA is not supported", f"seek 0 0 {3}", EINVAL),

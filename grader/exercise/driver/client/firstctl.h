@@ -45,6 +45,8 @@
  *				lines written, and bytes in the text
  *	shows COUNT		one writes, one reads the attribute "lines"
  *	reads COUNT		each reads at the end of the text
+ *	resets COUNT		one reads, one sets the attribute "calls" to 0:
+ *				the number of writes to it that fail
  *	clears COUNT		one writes, one clears: lines written, cleared
  *	infos COUNT		one writes and clears, one calls INFO for the
  *				same open file: the number of calls, and of

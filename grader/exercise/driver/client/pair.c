@@ -32,6 +32,7 @@ struct caller {
 	const char *text; /* the text to write */
 	long lines; /* the number of lines to write before each CLEAR */
 	const char *attribute; /* the attribute to open instead of the device */
+	int flags; /* of this open */
 	bool ended;
 	long done;
 	long odd;
@@ -147,8 +148,8 @@ static bool together(struct caller pair[2], bool same_file)
 	pthread_barrier_init(&begin, NULL, 2);
 	for (int i = 0; i < 2; i++) {
 		if (pair[i].attribute)
-			pair[i].fd =
-				open_attribute(pair[i].attribute, O_RDONLY);
+			pair[i].fd = open_attribute(pair[i].attribute,
+						    pair[i].flags);
 		else if (i && same_file)
 			pair[i].fd = pair[0].fd;
 		else
@@ -220,6 +221,15 @@ static void shows(struct caller *c)
 		ssize_t size = RETRY(pread(c->fd, text, sizeof(text), 0));
 
 		c->odd += size <= 0;
+		c->done++;
+	}
+}
+
+/* Set an attribute to 0 until the other caller has ended. */
+static void resets(struct caller *c)
+{
+	while (!has_ended(c->other)) {
+		c->odd += pwrite(c->fd, "0", 1, 0) != 1;
 		c->done++;
 	}
 }
@@ -438,6 +448,18 @@ static void do_reads(struct caller pair[2])
 	part(pair, false);
 }
 
+static void do_resets(struct caller pair[2])
+{
+	pair[0].work = reads;
+	pair[1].work = resets;
+	pair[1].attribute = "calls";
+	pair[1].flags = O_WRONLY;
+	if (!together(pair, false))
+		return;
+	printf("0 %ld\n", pair[1].odd);
+	part(pair, false);
+}
+
 /*
  * The notebook is empty at first. At the end, CLEAR also removes the remaining
  * lines.
@@ -506,6 +528,8 @@ bool serve_pair(const struct request *r)
 		do_same(pair);
 	else if (!strcmp(verb, "reads"))
 		do_reads(pair);
+	else if (!strcmp(verb, "resets"))
+		do_resets(pair);
 	else if (!strcmp(verb, "clears"))
 		do_clears(pair);
 	else if (!strcmp(verb, "infos"))
