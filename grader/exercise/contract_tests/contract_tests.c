@@ -70,6 +70,8 @@ static int ask_set(const char *value, const struct kernel_param *kp)
 		try(n, answer, sizeof(answer));
 	else if (!strcmp(verb, "top"))
 		top(n, answer, sizeof(answer));
+	else if (!strcmp(verb, "scalar"))
+		without_vectors(n, answer, sizeof(answer));
 	else if (!strcmp(verb, "retention"))
 		result_retention(n, answer, sizeof(answer));
 	else if (!strcmp(verb, "yield-interval"))

@@ -127,6 +127,9 @@ void try(u64 n, char *answer, size_t answer_size);
 /* Run the tests of F(@n) that are fast enough for a large n. */
 void top(u64 n, char *answer, size_t answer_size);
 
+/* Run these tests as on a processor without AVX2. */
+void without_vectors(u64 n, char *answer, size_t answer_size);
+
 /* Complain unless compute stores the number F(@n) itself. */
 void try_retention(u64 n);
 void result_retention(u64 n, char *answer, size_t answer_size);

@@ -93,7 +93,12 @@ def kit(kernel: Kernel) -> Module:
             NAME,
             NAME,
             files,
-            tuple(name.removesuffix(".c") for name in files if name.endswith(".c")),
+            # vectors.c includes vector.c.
+            tuple(
+                name.removesuffix(".c")
+                for name in files
+                if name.endswith(".c") and name != "trial/vector.c"
+            ),
             labels={"trial": label},
             support=(label,),
         ),
@@ -182,6 +187,7 @@ def questions(stage: Stage, seed: int, modulus: int) -> list[str]:
     questions_asked = [
         *(f"try {n}" for n in tried_n(stage, seed)),
         *(f"top {n}" for n in long_n(stage, seed)),
+        *([f"scalar {tried_n(stage, seed)[-1]}"] if stage.traits.vector else []),
         *([f"retention {speed.n}"] if speed and stage.traits.numbers else []),
         f"{VECTOR_INTERVAL if stage.traits.vector else INTERVAL} {top}",
         f"concurrency {min(top, 100)}",
@@ -217,7 +223,7 @@ def _judged(
                 "report it",
             )
         got = {name: int(value) for name, value in re.findall(r"(\w+)=(\d+)", answer)}
-        if verb in ("try", "top"):
+        if verb in ("try", "top", "scalar"):
             yield from _tried(stage, n, modulus, got)
             # The numbers of limbs of all F(n) so far must be possible with a single width of limbs.
             bits = _log2(n)

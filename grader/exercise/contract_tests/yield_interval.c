@@ -3,7 +3,7 @@
  * Measure the interval between two yields: the verbs "yield-interval N" and,
  * for a stage with vector files, "vector-interval N". A call that computes for
  * long without a yield keeps other tasks from the processor, and delays a
- * Ctrl-C.
+ * Ctrl-C. So does a call that goes on after a yield has found its caller killed.
  */
 #include <linux/kernel.h>
 #include <linux/ktime.h>
@@ -14,6 +14,8 @@
 #include "vector.h"
 
 #define RUNS 5
+#define KILLED_RUNS 3
+#define INTERVALS_LEFT 2
 #define MAX_GAPS 8192
 /* The minimum duration of a call in which a missing yield is detected. */
 #define LONG_NS 16000000
@@ -32,6 +34,9 @@ static u64 *gaps;
 static u64 last;
 static bool first_run;
 
+/* The time from the yield that finds the caller killed to the end of the call. */
+static u64 since_kill;
+
 static void note(struct contract_call *t)
 {
 	u64 gap = ticks() - last;
@@ -41,7 +46,8 @@ static void note(struct contract_call *t)
 	 */
 	gap -= min(gap, t->own_ticks);
 	t->own_ticks = 0;
-	if (t->yields <= MAX_GAPS) {
+	since_kill = t->yields > t->kill_at ? since_kill + gap : 0;
+	if (!t->kill_at && t->yields <= MAX_GAPS) {
 		u64 *kept = &gaps[t->yields - 1];
 
 		if (first_run || gap < *kept)
@@ -124,17 +130,15 @@ static u64 call_once(struct contract_call *t, u64 n, char *digits)
 {
 	u64 begin = ktime_get_ns();
 	union fib_value f;
-	ssize_t count;
+	ssize_t count = -EINTR;
 
 	contract_begin(t);
 	t->own_ticks = 0;
 	last = ticks();
-	if (fib_compute(&t->call, n, &f)) {
-		contract_end(t, "after a failed compute");
-		return 0;
+	if (!fib_compute(&t->call, n, &f)) {
+		count = fib_decimal(&t->call, &f, digits, test_digits_bound(n));
+		fib_release(&f);
 	}
-	count = fib_decimal(&t->call, &f, digits, test_digits_bound(n));
-	fib_release(&f);
 	t->yields++;
 	if (t->at_yield)
 		t->at_yield(t);
@@ -155,6 +159,27 @@ static u64 some_long_n(struct contract_call *t, u64 max_n, char *digits)
 	       !contract_wrong())
 		n = min(2 * n, max_n);
 	return n;
+}
+
+/*
+ * Complain if F(@n) goes on after yield @place has found its caller killed: for
+ * longer than INTERVALS_LEFT times the longest interval.
+ */
+static void try_kill(struct contract_call *t, u64 n, char *digits, u64 place,
+		     u64 longest)
+{
+	u64 least = U64_MAX;
+
+	t->kill_at = place;
+	for (int run = 0; run < KILLED_RUNS && !contract_wrong(); run++) {
+		call_once(t, n, digits);
+		least = min(least, since_kill);
+	}
+	t->kill_at = 0;
+	if (!contract_wrong() && least > INTERVALS_LEFT * longest)
+		complain(
+			"the call goes on after yield %llu has found its caller killed",
+			place);
 }
 
 /* The intervals between the yields of a call for one n, in ticks. */
@@ -210,6 +235,12 @@ void yield_interval(u64 max_n, bool vectors, char *answer, size_t size)
 		most = runs(&t, max_n, digits, 0, 1);
 	if (n < max_n && most.longest > MANY_PRODUCTS / 1000 * unit)
 		most = runs(&t, max_n, digits, 1, RUNS - 1);
+	/* The first yield is in compute, and the other one in decimal, if it yields. */
+	if (most.stretches > 1)
+		try_kill(&t, max_n, digits, 1, most.longest);
+	if (most.stretches > 3)
+		try_kill(&t, max_n, digits, most.stretches * 2 / 3,
+			 most.longest);
 	if (max(some.longest, most.longest) > MANY_PRODUCTS / 1000 * unit)
 		unit *= slowdown(products);
 	scnprintf(

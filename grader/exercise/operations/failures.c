@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Make allocations and yields fail, once for each stack of calls that leads to
- * fib_alloc or fib_yield. So each error path of a function runs, also if a
- * number has to grow, while few runs are necessary.
+ * Make allocations and yields fail, twice for each stack of calls that leads to
+ * fib_alloc or fib_yield: the first time only this call fails, so that a lost
+ * error is noticed; the second time all later calls fail, too, as they do if
+ * there is no memory left or the caller has been killed. So each error path of a
+ * function runs, also if a number has to grow, while few runs are necessary.
  */
 #include "unit_tests.h"
 
@@ -11,7 +13,7 @@
  * nothing fails.
  */
 #define MOST_FRAMES 32
-#define MOST_STACKS 4096
+#define MOST_STACKS 8192
 
 static u64 known[MOST_STACKS];
 static size_t known_count;
@@ -24,7 +26,7 @@ static bool reported;
 
 /* The failure in the current run. Its stack has no address twice. */
 static struct {
-	bool happened;
+	bool happened, stays;
 	int error;
 	void *frames[MOST_FRAMES];
 	size_t count;
@@ -53,8 +55,7 @@ static void look_at_stack(void **frame)
 	}
 }
 
-/* Return whether the stack is new, and remember it. */
-static bool is_new(void)
+static u64 hash_of_stack(void)
 {
 	u64 sum = 0;
 
@@ -63,21 +64,31 @@ static bool is_new(void)
 
 		sum += (x ^ x >> 29) * 0xbf58476d1ce4e5b9;
 	}
+	return sum;
+}
+
+/* Return whether a hash is new, and remember it. */
+static bool is_new(u64 hash)
+{
 	for (size_t i = 0; i < known_count; i++)
-		if (known[i] == sum)
+		if (known[i] == hash)
 			return false;
 	if (known_count == MOST_STACKS)
 		return false;
-	known[known_count++] = sum;
+	known[known_count++] = hash;
 	return true;
 }
 
 static bool fails(int error)
 {
+	u64 hash;
+
 	if (failure.happened)
-		return false;
+		return failure.stays && error == failure.error;
 	look_at_stack(__builtin_frame_address(0));
-	if (!is_new())
+	hash = hash_of_stack();
+	failure.stays = !is_new(hash);
+	if (failure.stays && !is_new(~hash))
 		return false;
 	failure.happened = true;
 	failure.error = error;
