@@ -95,6 +95,11 @@ class VariantNotBuiltError(LabError):
         super().__init__(problem, "correct the source")
 
 
+# The stack holds no code, not even that of nested functions, because callgrind counts the
+# instructions by file, and code on the stack belongs to none.
+DATA_STACK = "-Wl,-z,noexecstack"
+
+
 @dataclass(frozen=True)
 class BuiltTests:
     """The kernel's tests, built in one way; variants are linked with their objects."""
@@ -160,9 +165,9 @@ class BuiltTests:
         main = [made if word == "memblock.o" else word for word in self.link]
         main[main.index("-o") + 1] = str(out / "main")
         beside = [f"{source}.o" for source in self.way.main]
-        self.run([*main, *beside, *self.way.link, *self.way.link_main], name, out)
+        self.run([*main, *beside, *self.way.link, *self.way.link_main, DATA_STACK], name, out)
         own = [f"{source}.o" for source in self.way.sources]
-        program = ("-o", str(out / self.way.program))
+        program = (DATA_STACK, "-o", str(out / self.way.program))
         self.run(self.compiler(*own, made, *self.objects(), *self.way.link, *program), name, out)
         (out / PASSED).write_text(f"{self.passed}\n")
 

@@ -1,12 +1,18 @@
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define BLOCKS 64
-#define ROUNDS 20000
+#define ROUNDS 100000
+#define NODES 1000
+#define LISTS 1000
+
+/* make elective=kbench check draws the seed. */
+#define SEED 1
 
 static unsigned char *blocks[BLOCKS];
 static unsigned int sizes[BLOCKS], marks[BLOCKS];
-static unsigned int seed = 1;
+static unsigned int seed = SEED;
 
 static unsigned int draw(unsigned int below)
 {
@@ -14,7 +20,7 @@ static unsigned int draw(unsigned int below)
 	return (seed >> 8) % below;
 }
 
-/* Allocate a block of 1 byte to 64 KB, and mark both of its ends. */
+/* Allocate a block of 1 byte to 64 KB, and fill it. */
 static int allocate(int i)
 {
 	sizes[i] = 1 + draw(16u << draw(13));
@@ -22,24 +28,57 @@ static int allocate(int i)
 	blocks[i] = malloc(sizes[i]);
 	if (!blocks[i])
 		return 0;
-	blocks[i][0] = blocks[i][sizes[i] - 1] = (unsigned char)marks[i];
+	memset(blocks[i], (int)marks[i], sizes[i]);
 	return 1;
 }
 
+/* Return whether a block still has its content: the ends, and a byte between. */
 static int whole(int i)
 {
-	return blocks[i][0] == marks[i] && blocks[i][sizes[i] - 1] == marks[i];
+	return blocks[i][0] == marks[i] &&
+	       blocks[i][sizes[i] - 1] == marks[i] &&
+	       blocks[i][draw(sizes[i])] == marks[i];
+}
+
+struct node {
+	struct node *next;
+	unsigned int value;
+	char more[80];
+};
+
+/* Build a long list of small blocks, add its values, and free it. */
+static int make_list(void)
+{
+	struct node *list = NULL;
+	unsigned int sum = 0;
+
+	for (unsigned int i = 0; i < NODES; i++) {
+		struct node *node = malloc(sizeof(*node));
+
+		if (!node)
+			return 0;
+		node->next = list;
+		node->value = i;
+		list = node;
+	}
+	while (list) {
+		struct node *next = list->next;
+
+		sum += list->value;
+		free(list);
+		list = next;
+	}
+	return sum == NODES * (NODES - 1) / 2;
 }
 
 /*
- * Allocate about 100 MB in total, but at most 4 MB at a time, and leave some
- * blocks allocated at the end. The input is a seed.
+ * Allocate about 600 MB in total, but at most 4 MB at a time, and leave some
+ * blocks allocated at the end.
  */
 int main(void)
 {
 	unsigned int left, left_blocks = 0, left_bytes = 0;
 
-	scanf("%u", &seed);
 	for (int round = 0; round < ROUNDS; round++) {
 		int i = (int)draw(BLOCKS);
 
@@ -50,6 +89,11 @@ int main(void)
 		free(blocks[i]);
 		if (!allocate(i)) {
 			printf("no memory in round %d\n", round);
+			return 1;
+		}
+		if (round % (ROUNDS / LISTS) == 0 && !make_list()) {
+			printf("no list of %d blocks in round %d\n", NODES,
+			       round);
 			return 1;
 		}
 	}

@@ -128,8 +128,12 @@ void follow(enum kind kind, struct array before)
 	struct array now = array_of(kind);
 	unsigned int first, pages;
 
-	if (now.regions == before.regions)
+	if (now.regions == before.regions) {
+		if (now.max != before.max)
+			wrong("the array is said to have room for %lu regions, but it has room for %lu",
+			      now.max, before.max);
 		return;
+	}
 	if (place_of(kind, before, &first, &pages))
 		model_remove(&model, RESERVED, first, pages);
 	if (!place_of(kind, now, &first, &pages) || first + pages > model.pages)

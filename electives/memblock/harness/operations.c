@@ -107,7 +107,10 @@ int choose(void)
 	op.first = HOME + pick(end - HOME - op.pages + 1);
 	if (what == RESERVE && may('o') && may('b') && pick(8) == 0)
 		cover_array();
-	op.flags = may('x') && pick(8) == 0 ? MEMBLOCK_HOTPLUG : MEMBLOCK_NONE;
+	/* The bit after MEMBLOCK_NOMAP is MEMBLOCK_DRIVER_MANAGED, which old kernels do not have. */
+	op.flags = MEMBLOCK_NONE;
+	if (may('x') && pick(8) == 0)
+		op.flags = pick(2) ? MEMBLOCK_HOTPLUG : MEMBLOCK_NOMAP << 1;
 	op.node = 0;
 #ifdef CONFIG_NUMA
 	op.node = may('x') ? (int)pick(3) : 0;

@@ -31,16 +31,23 @@ bool movable_node_enabled;
  * The memory that memblock manages. It must exist, because memblock stores a new array at its upper
  * end.
  */
-static char arena[1 << 20] __attribute__((aligned(4096)));
+static char arena[1 << 22] __attribute__((aligned(4096)));
 
 enum call { APPEND, FRONT, SECOND, MIDDLE, ACROSS_EIGHT, COVERED };
 static const char *const names[] = { "append", "front",	 "second",
 				     "middle", "across", "covered" };
 
-/* Region i is page 2 i + 4 of the arena's lower half, with a free page between two regions. */
+/*
+ * Region i is one page of the arena's lower half. Between two regions there are one or two free
+ * pages, without a pattern, so that no place can be computed from an address.
+ */
 static phys_addr_t address(unsigned long i)
 {
-	return (phys_addr_t)(unsigned long)arena + (2 * i + 4) * PAGE_SIZE;
+	unsigned long page = 2 * i + 4;
+
+	while (i--)
+		page += (i + 1) * 0x9e3779b97f4a7c15 >> 63;
+	return (phys_addr_t)(unsigned long)arena + page * PAGE_SIZE;
 }
 
 /* Fill an array for 128 regions with this many regions of equal kind. */
@@ -152,7 +159,7 @@ static void count(const struct memblock *initial, enum call call,
 		if (regions < at->across)
 			return;
 		base = address(at->first) - PAGE_SIZE / 2;
-		size = 2 * at->across * PAGE_SIZE;
+		size = address(at->first + at->across) - PAGE_SIZE / 2 - base;
 		break;
 	case COVERED: /* an existing region, which changes nothing */
 		if (!regions)
