@@ -19,9 +19,8 @@ from functools import cache
 from pathlib import Path
 
 from grader import sandbox
-from grader.base import paths
 from grader.base.errors import LabError, MachineKilled
-from grader.lab import guest_process, kvm, plugin, snapshot
+from grader.lab import guest_process, kvm, plugin, setup_scripts, snapshot
 from grader.lab.guest_process import Surroundings
 from grader.lab.machines import NOTHING, Contents
 from grader.lab.module import Kernel
@@ -200,12 +199,7 @@ def _entry() -> Path:
 
 
 def _run_script(name: str, *arguments: str) -> str:
-    script = subprocess.run(
-        [str(paths.SCRIPTS / name), *arguments], stdout=subprocess.PIPE, text=True
-    )
-    if script.returncode:
-        raise LabError("machine qemu is not available", "follow the message above")
-    return script.stdout.strip()
+    return setup_scripts.run("machine qemu is not available", name, *arguments)
 
 
 @cache

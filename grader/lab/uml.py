@@ -13,7 +13,7 @@ from pathlib import Path
 
 from grader.base import paths
 from grader.base.errors import LabError
-from grader.lab import guest_process
+from grader.lab import guest_process, setup_scripts
 from grader.lab.machines import NOTHING, Contents
 from grader.lab.module import Kernel
 
@@ -45,12 +45,7 @@ class Uml:
     @cache  # noqa: B019 - one object a flavour, for the life of the process
     def entry(self) -> Path:
         """Return the lab kernel's directory in the cache; build the kernel if it is missing."""
-        script = subprocess.run(
-            [str(paths.SCRIPTS / "lab-kernel.sh"), self.name], stdout=subprocess.PIPE, text=True
-        )
-        if script.returncode:
-            raise LabError("lab kernel not found", "follow the message above")
-        return Path(script.stdout.strip())
+        return Path(setup_scripts.run("lab kernel not found", "lab-kernel.sh", self.name))
 
     def is_built(self) -> bool:
         """Return whether the cache has the lab kernel. Do not build it."""

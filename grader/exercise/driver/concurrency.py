@@ -43,13 +43,13 @@ def _lines(session: DriverSession, places: Mapping[str, str]) -> str:
         written, there, odd = _numbers(session, f"lines {COUNT}{cpus}", title, 3)
         if written != 2 * COUNT:
             raise wrong(TOGETHER, title, f"all {2 * COUNT} lines taken", f"{written}")
-        if odd:
-            got = f"{odd} lines that no caller has written"
-            raise wrong(TOGETHER, title, "no other lines", got)
         want = before + 2 * COUNT
         if there != want:
             lost = f"{want - there} are lost" if there < want else f"{there - want} too many"
             raise wrong(TOGETHER, title, f"{want} lines in the notebook", f"{there}: {lost}")
+        if odd:
+            got = f"{odd} lines that no caller has written, such as parts of two lines"
+            raise wrong(TOGETHER, title, "no other lines", got)
         title = f"one caller writes {COUNT} lines, one reads and seeks, {place}"
         (odd,) = _numbers(session, f"follows {COUNT}{cpus}", title, 1)
         if odd:
@@ -140,7 +140,7 @@ def _notebook(session: DriverSession, places: Mapping[str, str]) -> str:
 
 def _numbers(session: DriverSession, request: str, title: str, count: int) -> list[int]:
     """Make a request for two callers. Return the numbers that follow the 0 in its answer."""
-    words = session.ask([request])[0].split()
+    words = session.ask([request], title)[0].split()
     if words == [str(-errno.EINTR)]:
         raise wrong(TOGETHER, title, "EINTR only after a signal",
                     "EINTR without a signal; wait for the lock, by mutex_lock")  # fmt: skip

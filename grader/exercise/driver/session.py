@@ -102,14 +102,17 @@ class DriverSession:
     def __exit__(self, *_: object) -> None:
         self.end()
 
-    def ask(self, requests: Sequence[str]) -> list[str]:
-        """Return the answers to requests. Raise WrongError if the machine ends."""
+    def ask(self, requests: Sequence[str], title: str = "") -> list[str]:
+        """Return the answers to requests. Raise WrongError if the machine ends.
+
+        title: what the requests test, for this error; by default, the request without an answer.
+        """
         answers = []
-        about = requests[0]
+        about = title or requests[0]
         try:
             for i, answer in enumerate(driver_device.ask(self.guest, requests, self.seconds)):
                 answers.append(answer.rstrip("\n"))
-                about = requests[min(i + 1, len(requests) - 1)]
+                about = title or requests[min(i + 1, len(requests) - 1)]
         except MachineError as error:
             raise self.ended(error, about) from None
         return answers
