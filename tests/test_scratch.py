@@ -85,9 +85,10 @@ def test_a_folder_that_a_thread_is_removing_goes_as_well(
 
 
 def test_a_killed_compiler_leaves_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    monkeypatch.setenv("TMPDIR", str(tmp_path))
-    monkeypatch.setattr(scratch, "_for_compilers", None)
+    build, elsewhere = tmp_path / "build", tmp_path / "tmp"
+    elsewhere.mkdir()
+    monkeypatch.setattr(paths, "BUILD", build)
+    monkeypatch.setenv("TMPDIR", str(elsewhere))
     compiler = subprocess.Popen(
         ["gcc", "-c", "-x", "c", "-", "-o", "/dev/null"],
         env=module.environment(),
@@ -95,10 +96,9 @@ def test_a_killed_compiler_leaves_no_file(tmp_path: Path, monkeypatch: pytest.Mo
         start_new_session=True,
     )
     until = time.monotonic() + 60
-    while not list(tmp_path.rglob("cc*.s")):
+    while not list(build.rglob("cc*.s")):
         assert time.monotonic() < until
         time.sleep(0.01)
     os.killpg(compiler.pid, signal.SIGKILL)
     compiler.communicate()
-    scratch.remove_all()
-    assert list(tmp_path.rglob("*.s")) == []
+    assert list(elsewhere.iterdir()) == []

@@ -6,7 +6,6 @@ Every command calls remove_all at its end, even if the command was interrupted.
 
 from __future__ import annotations
 
-import atexit
 import os
 import shutil
 import signal
@@ -25,7 +24,6 @@ from grader.base.errors import LabError
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _folders: set[Path] = set()
 _staying: set[Path] = set()
-_for_compilers: Path | None = None
 _stopped = False
 _making = threading.Lock()
 
@@ -102,15 +100,6 @@ def folder() -> Path:
         path = Path(tempfile.mkdtemp(prefix="m", dir=base()))
         _folders.add(path)
     return path
-
-
-def for_compilers() -> Path:
-    """Return the folder for temporary files of compilers, which a killed compiler leaves behind."""
-    global _for_compilers  # noqa: PLW0603 - one folder for the life of the process
-    if _for_compilers is None or not _for_compilers.is_dir():
-        _for_compilers = folder()
-        atexit.register(shutil.rmtree, _for_compilers, ignore_errors=True)
-    return _for_compilers
 
 
 def remove(path: Path) -> None:

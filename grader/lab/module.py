@@ -399,15 +399,17 @@ def readable(log: str, directory: Path, labels: Mapping[str, str]) -> str:
 def environment() -> dict[str, str]:
     """Return the environment for compilers: the grader's without the variables that change kbuild.
 
-    They come from a calling make or from the settings of the user. Temporary files are made in a
-    folder that is removed at the end of this process.
+    They come from a calling make or from the settings of the user. A killed compiler
+    leaves its temporary files, so these are made in a folder of build/, which make clean removes.
     """
+    temporary = paths.BUILD / "compilers"
+    temporary.mkdir(parents=True, exist_ok=True)
     unwanted = re.compile(
         r"MAKE.*|MFLAGS|KBUILD.*|[A-Z]|ARCH|CROSS_COMPILE|\w*FLAGS\w*|LLVM|CC|LD|LC_.*|LANGUAGE"
     )
     # Ask for English messages, which the parsers of this module need. LANG is set, too, because
     # kbuild unsets LC_ALL.
-    ours = {"LC_ALL": "C", "LANG": "C", "TMPDIR": str(scratch.for_compilers())}
+    ours = {"LC_ALL": "C", "LANG": "C", "TMPDIR": str(temporary)}
     return {k: v for k, v in os.environ.items() if not unwanted.fullmatch(k)} | ours
 
 
