@@ -61,7 +61,7 @@ def _source(task: int) -> Path:
     chosen, _ = seed.chosen(None, "LAB_SEED=")
     made = paths.BUILD / "kbench" / path.name
     made.parent.mkdir(parents=True, exist_ok=True)
-    made.write_text(text.replace("#define SEED 1\n", f"#define SEED {chosen}\n"))
+    made.write_text(text.replace("#define SEED 1\n", f"#define SEED {chosen % 2**32}u\n"))
     return made
 
 

@@ -399,8 +399,8 @@ def readable(log: str, directory: Path, labels: Mapping[str, str]) -> str:
 def environment() -> dict[str, str]:
     """Return the environment for compilers: the grader's without the variables that change kbuild.
 
-    They come from a calling make or from the settings of the user. A killed compiler
-    leaves its temporary files, so these are made in a folder of build/, which make clean removes.
+    They come from a calling make or from the settings of the user. A killed compiler leaves its
+    temporary files, so these are made in a folder of build/, which make clean removes.
     """
     temporary = paths.BUILD / "compilers"
     temporary.mkdir(parents=True, exist_ok=True)

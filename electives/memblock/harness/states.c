@@ -39,7 +39,7 @@ static const char *const names[] = { "append", "front",	 "second",
 
 /*
  * Region i is one page of the arena's lower half. Between two regions there are one or two free
- * pages, without a pattern, so that no place can be computed from an address.
+ * pages, so that a region's index cannot be computed as if all distances were equal.
  */
 static phys_addr_t address(unsigned long i)
 {
