@@ -30,7 +30,10 @@ void run(struct fib_call *call, const struct request *r);
 /* Print a number in the format of the requests. */
 void print_value(const union fib_value *f);
 
-/* Call fib_decimal() with a buffer of @size bytes and print the result. */
+/*
+ * Call fib_decimal() with a buffer of @size bytes until no further allocation or
+ * yield fails, and print the result.
+ */
 void do_decimal(struct fib_call *call, const union fib_value *f, size_t size);
 
 /* Set whether blocks allocated from now on have separate pages. */
