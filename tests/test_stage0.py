@@ -154,7 +154,7 @@ def test_a_leak_belongs_to_the_task_that_allocates(tmp_path: Path) -> None:
     only = [NUMBER[name] for name in ("read", "position", "open")]
     found = tried(tmp_path, wrong, only=only).by_task
     assert list(found) == [NUMBER["open"]]
-    place = rf"no kfree for kmalloc in first_open \(driver\.c:({line}|{line + 1})\)"
+    place = rf"no kfree for the memory allocated in first_open \(driver\.c:({line}|{line + 1})\)"
     cause = found[NUMBER["open"]].cause
     assert re.search(rf"expected nothing left behind, got {place}$", cause), cause
 
@@ -163,7 +163,7 @@ def test_a_leak_of_a_task_that_is_not_tested_is_not_passed_over(tmp_path: Path) 
     text = (paths.STAGES / "0-first-module/driver.c").read_text()
     wrong = text.replace("\tkfree(file->private_data);\n", "")
     found = tried(tmp_path, wrong, only=[NUMBER["read"]]).by_task
-    assert "got no kfree for kmalloc in first_open" in found[NUMBER["read"]].cause
+    assert "got no kfree for the memory allocated in first_open" in found[NUMBER["read"]].cause
 
 
 @pytest.mark.parametrize("reads", ["first_calls++", "atomic64_inc((atomic64_t *)&first_calls)"])

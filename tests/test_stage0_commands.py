@@ -209,7 +209,7 @@ def test_debug_finds_nothing_in_the_reference() -> None:
     ("name", "says"),
     [
         ("a deadlock: the lock stays taken where a call fails", "possible recursive locking"),
-        ("release frees nothing", "no kfree for kmalloc"),
+        ("release frees nothing", "no kfree for the memory allocated"),
         # The block is a whole page, so what lies behind it was freed or is out of bounds.
         ("debug: text behind the end", "KASAN: .* (in|called from) first_ioctl"),
         ("debug: a block after it is given back", "KASAN: .*use-after-free"),

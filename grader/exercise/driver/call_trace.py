@@ -18,6 +18,7 @@ REPORT = f"/sys/module/{driver_device.NAME}/parameters/report"
 AFTER_UNLOAD = "tail -n +2 /first.steps"
 COMMAND = f"cat {REPORT} >/dev/null 2>&1; {AFTER_UNLOAD}"
 _LINE = re.compile(r"^([-+!=]) (\w+) ([0-9a-f]+)(?: (\S+)(?: \[\w+\])?)?$", re.MULTILINE)
+MEMORY = "kmalloc"  # The interposer's name for all steps that allocate memory.
 # The function that does a step, keyed by the function that undoes this step.
 UNDOES = {
     "unregister_chrdev_region": "alloc_chrdev_region",
@@ -25,7 +26,7 @@ UNDOES = {
     "class_unregister": "class_register",
     "device_destroy": "device_create",
     "misc_deregister": "misc_register",
-    "kfree": "kmalloc",
+    "kfree": MEMORY,
 }
 UNDONE_BY = {does: undoes for undoes, does in UNDOES.items()}
 # What the interposer's tables hold, by the property that says that a table was full.
@@ -43,8 +44,8 @@ NOT_READY = "a program can open the device before its memory is there"
 BEFORE = {
     ("device_create", "class_register"): "the device belongs to that class",
     ("cdev_add", "alloc_chrdev_region"): "another driver could already have the number",
-    ("misc_register", "kmalloc"): IN_USE,
-    ("cdev_add", "kmalloc"): IN_USE,
+    ("misc_register", MEMORY): IN_USE,
+    ("cdev_add", MEMORY): IN_USE,
 }
 
 
@@ -123,9 +124,12 @@ def out_of_order(steps: Sequence[TracedCall]) -> tuple[str, str] | None:
 
 
 def in_words(found: Sequence[TracedCall], place: Callable[[str], str] = lambda _caller: "") -> str:
-    """Return the missing call for each remaining step, for example "no kfree for kmalloc".
+    """Return the missing call for each remaining step, as "no class_unregister for class_register".
 
     place returns " in function (file:line)" for a caller, or "".
     """
     done = dict.fromkeys((step.name, place(step.caller)) for step in found)
-    return ", ".join(f"no {UNDONE_BY[name]} for {name}{where}" for name, where in done)
+    shown = {MEMORY: "the memory allocated"}
+    return ", ".join(
+        f"no {UNDONE_BY[name]} for {shown.get(name, name)}{where}" for name, where in done
+    )

@@ -7,13 +7,13 @@ import errno
 from collections.abc import Callable, Mapping
 
 from grader.exercise.driver import call_trace, system_calls
+from grader.exercise.driver.call_trace import MEMORY
 from grader.exercise.driver.session import LOAD, DriverSession, wrong
 from grader.exercise.driver.system_calls import DriverCase
 from grader.exercise.files import driver_device
 
 # An init function must make fewer steps than this. A step is a call that can fail.
 MOST_STEPS = 24
-MEMORY = "kmalloc"  # The interposer's name for all steps that allocate memory.
 CHARACTER_DEVICE = "20600"  # The mode of a character device for root only.
 WHILE_OPEN = (
     DriverCase(f"open {driver_device.NODE}", "open 0 rw", "0"),
@@ -53,9 +53,17 @@ def _each_step_fails(
         raise wrong(LOAD, "init", f"fewer than {MOST_STEPS} steps", f"{len(can_fail)}")
     for number, step in enumerate(can_fail, 1):
         # A driver could change the parameter "fail", so a step that does not fail is a fault.
-        if step.name != but and not _with_failing_step(session, number, memory):
-            want = "the failure that check caused"
-            raise wrong(LOAD, f"init, when {step.name} fails", want, "no call that failed")
+        if step.name != but and not _with_failing_step(session, number, step.name, memory):
+            want, where = (
+                "the failure that check caused",
+                f"init, when {_in_words(step.name)} fails",
+            )
+            raise wrong(LOAD, where, want, "no call that failed")
+
+
+def _in_words(name: str) -> str:
+    """Return what a step that can fail is called in messages."""
+    return "an allocation" if name == MEMORY else name
 
 
 def _there_and_gone(session: DriverSession, where: str) -> list[call_trace.TracedCall]:
@@ -99,9 +107,12 @@ def _owner(session: DriverSession) -> None:
         raise wrong(LOAD, "the file operations", "owner is THIS_MODULE", "another owner, or none")
 
 
-def _with_failing_step(session: DriverSession, number: int, memory: bool) -> bool:
-    """Return whether the step existed and failed. memory: init must also free the notebook."""
-    error = session.load(f"fail={number}")
+def _with_failing_step(session: DriverSession, number: int, name: str, memory: bool) -> bool:
+    """Return whether the step existed and failed. memory: init must also free the notebook.
+
+    number counts the steps that can fail, from 1; name is this step's name.
+    """
+    error = session.load(f"fail={number}", title=f"init, when {_in_words(name)} fails")
     trace = session.steps()
     failed = next((step for step in trace if step.kind == "!"), None)
     if failed is None:
@@ -109,7 +120,7 @@ def _with_failing_step(session: DriverSession, number: int, memory: bool) -> boo
             raise wrong(LOAD, "load", "0", system_calls.in_words("load", str(error)))
         session.must_unload("load")
         return False
-    where = f"init, when {failed.name} fails"
+    where = f"init, when {_in_words(failed.name)} fails"
     if error != -failed.about:
         got = system_calls.in_words("load", str(error)) if error else "it loads"
         made = system_calls.in_words("load", str(-failed.about))

@@ -183,11 +183,12 @@ class DriverSession:
             pass
         return error
 
-    def load(self, *parameters: str) -> int:
-        """Load the driver. Return 0 or minus errno."""
+    def load(self, *parameters: str, title: str = "load") -> int:
+        """Load the driver. Return 0 or minus errno. title: what this tests, as in ask."""
         self._nonce = test_record.draw()
         nonce = test_record.line(self._nonce).strip()
-        return int(self.ask([" ".join(("load", driver_device.KO, nonce, *parameters))])[0])
+        request = " ".join(("load", driver_device.KO, nonce, *parameters))
+        return int(self.ask([request], title)[0])
 
     def unload(self) -> int:
         """Unload the driver. Return 0 or minus errno."""
