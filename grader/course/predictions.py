@@ -67,11 +67,14 @@ def keep(number: int, n: int, factors: Mapping[str, float]) -> str:
 
 
 def _times(value: float) -> str:
-    """Return a speedup as text, for example "20 times as fast" or "20 times as slow"."""
+    """Return a speedup as text, for example "20 times as fast" or "3 % slower"."""
     slow = value < 1
     times = 1 / value if slow else value
+    percent = round(100 * (times - 1))
+    if percent < 10:
+        return f"{percent} % {'slower' if slow else 'faster'}" if percent else "just as fast"
     message = f"{times:,.0f}" if times >= 1000 else f"{times:.3g}"
-    return "just as fast" if message == "1" else f"{message} times as {'slow' if slow else 'fast'}"
+    return f"{message} times as {'slow' if slow else 'fast'}"
 
 
 def comparison_with_prediction(report: Mapping[str, Any]) -> str:

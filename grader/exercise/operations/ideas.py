@@ -281,7 +281,7 @@ def _one(
     returned, *residues = map(int, answer)
     right = _right(stage, call, operands(stage, call, state, ones), modulus)
     if returned or not _match(residues, right):
-        return Finding("wrong", f"{call.call} is wrong")
+        return Finding("wrong", f"{call.call} is wrong, so its method is not judged")
     events = plugin.events(guest.folder)[known:]
     marks = [i for i, event in enumerate(events) if event.name in (BEGIN, END)]
     if [events[i].name for i in marks] != [BEGIN, END]:
