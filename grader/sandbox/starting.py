@@ -81,18 +81,19 @@ def sealed(content: bytes) -> Iterator[int]:
         yield fd
 
 
-@cache
 def supervisor() -> Path:
     """Return the supervisor program; compile it if it is missing."""
     with _ONE_AT_A_TIME:
-        return _built_supervisor()
+        program = paths.BUILD / "sandbox" / f"supervisor-{_digest()}"
+        return program if program.is_file() else _built_supervisor(program)
 
 
-def _built_supervisor() -> Path:
-    digest = hashlib.sha256(SOURCE.read_bytes()).hexdigest()[:12]
-    program = paths.BUILD / "sandbox" / f"supervisor-{digest}"
-    if program.is_file():
-        return program
+@cache
+def _digest() -> str:
+    return hashlib.sha256(SOURCE.read_bytes()).hexdigest()[:12]
+
+
+def _built_supervisor(program: Path) -> Path:
     program.parent.mkdir(parents=True, exist_ok=True)
     new = program.with_suffix(f".new{os.getpid()}")
     flags = ("-std=gnu11", "-O2", "-Wall", "-Wextra", "-static", "-s")

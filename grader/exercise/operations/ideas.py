@@ -65,6 +65,8 @@ ONES = (1, 5)
 DIGITS = ("digit-", "fft")
 FIFTH = "digit-fifth"
 MODULUS_BITS = 31
+# The bound on divisions in each counted call. The kit's stages take up to one division for 40 words.
+DIVISIONS_PER_WORD = 8
 # The time limit of one operation on the lab machine, in seconds.
 TIMEOUT = 6.0
 # The plugin names events after the watched addresses, which are those in the parameter "marks".
@@ -415,6 +417,11 @@ def unmet(idea: Idea, found: Counts) -> str:
         return counted.cause
     for cost in counted:
         call = cost.at or idea.takes
+        if cost.divisions > (most := _most_divisions(call)):
+            return (
+                f"{call.call} takes {cost.divisions:,} divisions; expected at most {most:,}, because"
+                " a division takes as long as twenty multiplications"
+            )
         if bound := _bound_broken(idea, cost):
             took = getattr(cost, idea.unit)
             return (
@@ -422,6 +429,15 @@ def unmet(idea: Idea, found: Counts) -> str:
                 f" because {idea.text}"
             )
     return ""
+
+
+def _most_divisions(call: CountedCall) -> int:
+    """Return the largest number of divisions in a call, whatever the idea counts.
+
+    So no method divides for each product of two limbs. A division for each limb has the bounds of
+    the task that reduces the limbs, and must not cost the points of other tasks.
+    """
+    return DIVISIONS_PER_WORD * (call.size + 1)
 
 
 def _bound_broken(idea: Idea, counted: OperationCost) -> str:
