@@ -236,11 +236,10 @@ void yield_interval(u64 max_n, bool vectors, char *answer, size_t size)
 	if (n < max_n && most.longest > MANY_PRODUCTS / 1000 * unit)
 		most = runs(&t, max_n, digits, 1, RUNS - 1);
 	/* The first yield is in compute, and the other one in decimal, if it yields. */
-	if (most.stretches > 1)
-		try_kill(&t, max_n, digits, 1, most.longest);
-	if (most.stretches > 3)
-		try_kill(&t, max_n, digits, most.stretches * 2 / 3,
-			 most.longest);
+	if (some.stretches > 1)
+		try_kill(&t, n, digits, 1, some.longest);
+	if (some.stretches > 3)
+		try_kill(&t, n, digits, some.stretches * 2 / 3, some.longest);
 	if (max(some.longest, most.longest) > MANY_PRODUCTS / 1000 * unit)
 		unit *= slowdown(products);
 	scnprintf(
