@@ -13,6 +13,7 @@ Each step returns an immutable value, which later steps read.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 from grader.base.background import Background
@@ -239,6 +240,7 @@ def check_while_waiting(
     # The build and the tests both need the preprocessed sources, so make them once.
     preprocess.texts(stage, list(stage_module.sources(stage, [])))
     building = Background(lambda: stage_module.build(stage, machine.kernel()))
+    to_count = Background(lambda: _build_to_count(stage, building))
 
     def verified() -> Verified:
         return verify.verify(building.result(), machine, seed, False, lambda _: None, at_once=True)
@@ -255,7 +257,19 @@ def check_while_waiting(
         show(line)
 
     tried = try_operations(stage, seed, show=show_after_warnings, all_right=all_right)
+    to_count.result()
     return CheckedStage(_explained(verifying.result()), tried)
+
+
+def _build_to_count(stage: Stage, first: Background[BuiltStage]) -> None:
+    """Build the module whose instructions are counted later, after the module that is verified.
+
+    Counting finds this module built, and reports an error if that is impossible.
+    """
+    asked = course(stage.number)
+    if first.result().ok and (asked.speed or any(task.ideas for task in asked.tasks)):
+        with suppress(LabError):
+            stage_module.build(stage, machines.counting().kernel())
 
 
 def build_subject(

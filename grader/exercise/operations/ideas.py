@@ -65,7 +65,7 @@ ONES = (1, 5)
 DIGITS = ("digit-", "fft")
 FIFTH = "digit-fifth"
 MODULUS_BITS = 31
-# The bound on divisions in each counted call. The kit's stages take up to one division for 40 words.
+# The bound on divisions in each counted call. The kit's stages take at most one for 40 words.
 DIVISIONS_PER_WORD = 8
 # The time limit of one operation on the lab machine, in seconds.
 TIMEOUT = 6.0
@@ -419,8 +419,8 @@ def unmet(idea: Idea, found: Counts) -> str:
         call = cost.at or idea.takes
         if cost.divisions > (most := _most_divisions(call)):
             return (
-                f"{call.call} takes {cost.divisions:,} divisions; expected at most {most:,}, because"
-                " a division takes as long as twenty multiplications"
+                f"{call.call} takes {cost.divisions:,} divisions; expected at most {most:,},"
+                " because a division takes as long as twenty multiplications"
             )
         if bound := _bound_broken(idea, cost):
             took = getattr(cost, idea.unit)
