@@ -306,7 +306,8 @@ def _announced(stage: Stage, n: int, got: dict[str, int]) -> Iterator[Failure]:
         if not lowest <= counted <= most:
             wanted = f"{lowest:,.0f} to {most:,.0f} products"
             message = (
-                f"fib_{phase} passes {counted:,} products to fib_account_work"
+                f"fib_{phase}, with all functions that it calls, passes {counted:,} products to"
+                " fib_account_work"
                 if counted
                 else f"fib_{phase} never calls fib_account_work, itself or in another function"
             )
