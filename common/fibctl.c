@@ -124,10 +124,25 @@ static int do_time(int fd, char **args)
 	return 0;
 }
 
+/*
+ * Without REPEAT, a call is repeated MEASURE_REPEAT times, or for about
+ * MEASURE_NS if that is shorter.
+ */
+#define MEASURE_REPEAT 1000
+#define MEASURE_NS 500000000
+
+static int measure(int fd, struct fibdrv_measure *m, uint64_t n,
+		   uint64_t repeat)
+{
+	*m = (struct fibdrv_measure){ .size = sizeof(*m), .n = n };
+	m->repeat = (uint32_t)repeat;
+	return ioctl(fd, FIBDRV_IOC_MEASURE, m);
+}
+
 static int do_measure(int fd, char **args)
 {
-	struct fibdrv_measure m = { .size = sizeof(m) };
-	uint64_t n, repeat = 1000;
+	uint64_t n, repeat = 1, ns;
+	struct fibdrv_measure m;
 
 	if (!parse_number(args[0], &n) ||
 	    (args[1] && !parse_number(args[1], &repeat)))
@@ -137,10 +152,16 @@ static int do_measure(int fd, char **args)
 			FIBDRV_MAX_REPEAT);
 		return 2;
 	}
-	m.n = n;
-	m.repeat = (uint32_t)repeat;
-	if (ioctl(fd, FIBDRV_IOC_MEASURE, &m))
+	if (measure(fd, &m, n, repeat))
 		return complain(args[0], errno);
+	ns = m.compute_ns + m.decimal_ns;
+	if (!args[1] && ns < MEASURE_NS) {
+		repeat = ns ? MEASURE_NS / ns : MEASURE_REPEAT;
+		if (repeat > MEASURE_REPEAT)
+			repeat = MEASURE_REPEAT;
+		if (measure(fd, &m, n, repeat))
+			return complain(args[0], errno);
+	}
 	printf("compute  %12.1f ns %12.1f cycles %8.1f allocations\n",
 	       (double)m.compute_ns / m.repeat,
 	       (double)m.compute_cycles / m.repeat,
