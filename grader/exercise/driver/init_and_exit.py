@@ -54,11 +54,8 @@ def _each_step_fails(
     for number, step in enumerate(can_fail, 1):
         # A driver could change the parameter "fail", so a step that does not fail is a fault.
         if step.name != but and not _with_failing_step(session, number, step.name, memory):
-            want, where = (
-                "the failure that check caused",
-                f"init, when {_in_words(step.name)} fails",
-            )
-            raise wrong(LOAD, where, want, "no call that failed")
+            where = f"init, when {_in_words(step.name)} fails"
+            raise wrong(LOAD, where, "the failure that check caused", "no call that failed")
 
 
 def _in_words(name: str) -> str:
