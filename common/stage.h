@@ -6,7 +6,8 @@
  * fib_decimal, fib_limbs and fib_release, and no other global symbol. It keeps
  * no data between two calls (no writable static data), allocates memory only by
  * fib_alloc, and reports its work by fib_account_work (from stage 3 on; stages 1
- * and 2 need not call it). The same sources are built as part of a kernel module
+ * and 2 need not call it). It divides no 128-bit numbers, because the kernel has
+ * no function for this. The same sources are built as part of a kernel module
  * and as a user-space program.
  */
 #ifndef FIBDRV_STAGE_H

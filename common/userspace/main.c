@@ -3,10 +3,12 @@
  * Build a stage as a program, from the same sources as the module, to run it
  * under valgrind, the sanitizers, callgrind and a debugger.
  */
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "allocator_state.h"
 
@@ -179,6 +181,26 @@ static bool survives(u64 n, int error, char *digits)
 
 static u64 failing_calls;
 
+static u64 current_n;
+
+/*
+ * Print which failure the stage does not survive, and let the signal end the
+ * program. The sanitizers print more than this, so they keep their own handler.
+ */
+static void crashed(int number)
+{
+	const char *what = allocator.kill_at ? "kill" : "fail";
+	u64 place = allocator.kill_at ? allocator.kill_at : allocator.fail_at;
+
+	if (place)
+		dprintf(STDERR_FILENO,
+			"fib: F(%llu): it crashes%.*s; make stage=%s sanitize n=%llu %s=%llu shows where\n",
+			current_n, (int)strlen(failure()) - 1, failure(),
+			FIBDRV_STAGE, current_n, what, place);
+	signal(number, SIG_DFL);
+	raise(number);
+}
+
 /*
  * Compute F(n) once for each of its @count allocations or yields, and make this
  * one fail. If there are more than @most, use only @most of them, at equal
@@ -189,6 +211,10 @@ static void fail_in_turn(u64 n, u64 *place, u64 count, u64 most, int error,
 {
 	u64 runs = min(count, most);
 
+	current_n = n;
+#ifndef __SANITIZE_ADDRESS__
+	signal(SIGSEGV, crashed);
+#endif
 	for (u64 i = 1; i <= runs; i++) {
 		*place = i * count / runs;
 		if (survives(n, error, digits))

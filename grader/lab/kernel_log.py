@@ -48,20 +48,26 @@ def suspects(console: str, module: Module) -> list[str]:
 
 
 def first_place(console: str, module: Module) -> str:
-    """Return the first source line of the module in the log: "in function, file:line" or ""."""
-    first = ""
+    """Return the first source line of the module in the log: "in function, file:line" or "".
+
+    If this line is in a file of the kit, also return the two calls that lead there from other
+    files, because the first of them may be in a function that the learner did not write.
+    """
+    kits = tuple(f"{label}/" for label in module.support)
+    first, callers = "", list[str]()
     for symbol, offset, size in log_diagnostics.frames(console, module.name):
         function, source = source_line(module, symbol, offset, size)
+        frame = f"{function}, {source}"
         if not source:
             continue
-        if not source.startswith(tuple(f"{label}/" for label in module.support)):
-            return (
-                f"{first}, called from {function}, {source}"
-                if first
-                else (f"in {function}, {source}")
-            )
-        first = first or f"in {function}, {source}"
-    return first
+        if source.startswith(kits):
+            first = first or frame
+        elif frame not in callers:
+            callers.append(frame)
+        if len(callers) == (2 if first else 1):
+            break
+    shown = ", called from ".join([first, *callers] if first else callers)
+    return f"in {shown}" if shown else ""
 
 
 def source_line(module: Module, symbol: str, offset: int, size: int) -> tuple[str, str]:

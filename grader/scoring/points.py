@@ -88,7 +88,7 @@ def operation_line(task: Task, outcome: OperationOutcome) -> Line:
         earned = max(0, earned - outcome.withheld)
         code = Code.SLOW if code is Code.OK and outcome.withheld else code
     if before and not outcome.large:
-        remark += _small_remark(before, earned)
+        remark += _small_remark(outcome.right, before, earned)
     if before and outcome.idea:
         remark += f"{':' if before != earned and not outcome.large else ';'} {outcome.idea}"
     if outcome.place:
@@ -97,16 +97,16 @@ def operation_line(task: Task, outcome: OperationOutcome) -> Line:
                 function=outcome.function)  # fmt: skip
 
 
-def _small_remark(share: int, earned: int) -> str:
+def _small_remark(right: str, share: int, earned: int) -> str:
     """Return a remark about the points of a task that is right for small numbers only.
 
-    share: the points for the small numbers. earned: these points after deductions. If the two
+    right: what is right. share: the points for the small numbers. earned: these points after deductions. If the two
     numbers differ, the reason for the deduction must follow.
     """
     if earned == share:
-        return f"; small numbers are right, which earns {_points(earned)}"
+        return f"; {right} are right, which earns {_points(earned)}"
     rest = f"earn only {_points(earned)}" if earned else "earn no points"
-    return f"; small numbers are right, but {rest}"
+    return f"; {right} are right, but {rest}"
 
 
 def _points(count: int) -> str:

@@ -131,7 +131,7 @@ static inline limb_t next_limb(struct carry *carry, column_t sum,
 }
 
 /*
- * c[] = limbs @from to @to of a[] * b[], where a_size >= b_size. This is
+ * c[k] = limb k of a[] * b[], where a_size >= b_size, @from <= k < @to. This is
  * Comba's method (product scanning): limb k is computed from column k, which is
  * the sum of all a[i] * b[k - i].
  */
@@ -151,9 +151,10 @@ static struct carry comba_mul_columns(limb_t *c, size_t from, size_t to,
 }
 
 /*
- * c[] = limbs @from to @to of a[]^2, also by Comba's method. By symmetry, each
- * product of two different limbs occurs twice in its column, so only half of
- * them are computed. The square of a limb occurs once, in every second column.
+ * c[k] = limb k of a[]^2, where @from <= k < @to, also by Comba's method. By
+ * symmetry, each product of two different limbs occurs twice in its column, so
+ * only half of them are computed. The square of a limb occurs once, in every
+ * second column.
  */
 static struct carry comba_square_columns(limb_t *c, size_t from, size_t to,
 					 struct carry carry, const limb_t *a,

@@ -144,6 +144,7 @@ static void operate(struct fib_call *call, const struct request *r,
 	size_t room = room_for(f, r, f->second == BITS ? word : 0);
 	struct operand a, b = { .number = NULL }, old = { .number = NULL };
 	struct bignum *c = NULL, *made;
+	const char *returned;
 	int err;
 
 	a = tests_read_operand(call, r->a, room_of(r->a, room, into_a),
@@ -166,16 +167,21 @@ static void operate(struct fib_call *call, const struct request *r,
 	 */
 	for (;;) {
 		if (returns_errors(f) && !into_a && !into_b)
-			failures_begin(__builtin_frame_address(0));
+			failures_begin(__builtin_frame_address(0),
+				       strlen(r->a));
 		allocator.announced = 0;
 		err = tested_operate(f->what, &made, a.number,
 				     one ? a.number : b.number, word);
 		if (!failures_end())
 			break;
+		returned = made ? "NUMBER" : "NULL";
 		if (made != c)
 			tested_free(made);
 		made = c;
-		failures_judge(err, blocks);
+		failures_judge(err,
+			       STAGE_RESULT_IS_RETURNED && !err ? returned :
+								  NULL,
+			       blocks);
 		/* Without memory the result of a copy must stay as it is. */
 		if (STAGE_RESULT_IS_GROWN && f->what == TESTED_COPY &&
 		    !tests_is_unchanged(&old))

@@ -95,7 +95,7 @@ def bad_pointer(said: str) -> str:
     """Return the kind of bad pointer that ended a program; "" if none did."""
     found = re.search(
         r"AddressSanitizer: SEGV on unknown address (?:0x([0-9a-f]+))?"
-        r"|runtime error: .*\b(?:null pointer|address 0x([0-9a-f]+))",
+        r"|runtime error: .*\b(?:null pointer|address 0x(f{13}[0-9a-f]{3}))",
         said,
     )
     if not found:

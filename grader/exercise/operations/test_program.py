@@ -396,7 +396,7 @@ def _ended(result: CommandResult, output: str) -> str:
         verb = f"{access[1].lower()}s" if access else "reaches"
         place = sanitizer_report.place(output)
         return f"it {verb} outside of a block, beyond its end or ahead of it{place}"
-    if kind and kind[1] == "SEGV":
-        return f"{sanitizer_report.bad_pointer(output)}{sanitizer_report.place(output)}"
+    if pointer := sanitizer_report.bad_pointer(output):
+        return f"{pointer}{sanitizer_report.place(output)}"
     what = (kind[1] or kind[2]) if kind else f"it ended with status {result.status}"
     return f"{what} ({where[2]}:{where[3]})" if where else what

@@ -63,11 +63,11 @@ void do_decimal(struct fib_call *call, const union fib_value *f, size_t size)
 	ssize_t count;
 
 	for (;;) {
-		failures_begin(__builtin_frame_address(0));
+		failures_begin(__builtin_frame_address(0), size);
 		count = fib_decimal(call, f, digits, size);
 		if (!failures_end())
 			break;
-		failures_judge(count, blocks);
+		failures_judge(count, NULL, blocks);
 		call->error = 0;
 	}
 	if (count == -ERANGE)
@@ -87,13 +87,14 @@ static void compute_with_failures(struct fib_call *call, u64 n)
 
 	for (;;) {
 		begin_call(call);
-		failures_begin(__builtin_frame_address(0));
+		/* F(n) has about n / 5 decimal digits. */
+		failures_begin(__builtin_frame_address(0), n / 5);
 		err = fib_compute(call, n, &f);
 		if (!err)
 			fib_release(&f);
 		if (!failures_end())
 			return;
-		failures_judge(err, 0);
+		failures_judge(err, NULL, 0);
 	}
 }
 

@@ -47,18 +47,20 @@ bool tests_is_apart(const void *place, size_t bytes);
 
 /*
  * Let the first allocation or yield fail that has a new stack of calls, up to
- * the caller's @frame.
+ * the caller's @frame. A stack is new if it has not failed with operands whose
+ * @length in digits has as many bits.
  */
-void failures_begin(void *frame);
+void failures_begin(void *frame, size_t length);
 
 /* End this. Return whether an allocation or a yield has failed. */
 bool failures_end(void);
 
 /*
  * Print the failure, unless the function returned its error and @blocks blocks
- * of memory are left, as before.
+ * of memory are left, as before. @name is printed instead of @result, if it is
+ * not NULL.
  */
-void failures_judge(long result, u64 blocks);
+void failures_judge(long result, const char *name, u64 blocks);
 
 /* Make all blocks with separate pages read-only, or writable again. */
 void protect(bool on);

@@ -54,6 +54,7 @@ class OperationOutcome:
     withheld: int = 0  # The points withheld because an idea of the task is not met.
     idea: str = ""  # The counts that exceed a bound, or the reason why nothing was counted.
     verb: str = ""  # The first word of the request that failed.
+    right: str = "small numbers"  # What is right if small is true and large is not.
     function: str = ""  # The wrong function, if it is known and the task has several functions.
     place: str = ""  # A remark that names this function.
 
@@ -139,13 +140,15 @@ _FAILURES = {
     f"{-errno.ENOMEM}": ("an allocation fails", "-ENOMEM"),
     f"{-errno.EINTR}": ("fib_account_work returns -EINTR", "-EINTR"),
 }
+# What a function returns whose result is a pointer, if it is not an error.
+_RETURNED = {"NULL": "it returns NULL", "NUMBER": "it returns a number and not an error"}
 
 
 def _after_failure(tried: OperationCase, sign: str, words: Sequence[str]) -> tuple[str, Code]:
     """Return the fault of a function that is wrong when an allocation or a yield fails.
 
-    words: "FAILED", the return value, the error, the stack at the failure, and a leak, if there
-    is one.
+    words: "FAILED", what is returned, the error, the stack at the failure, and a leak, if there is
+    one.
     """
     end = words.index("LEAK") if "LEAK" in words else len(words)
     where = sanitizer_report.caller(words[3:end])
@@ -153,7 +156,8 @@ def _after_failure(tried: OperationCase, sign: str, words: Sequence[str]) -> tup
     when = f"{_asked(tried, sign)}: when {what}{f' in {where}' if where else ''}"
     if words[1] == words[2]:
         return f"{when}, {_not_freed(words[end + 1 :])}", Code.LEAK
-    return f"{when}, the return value is {words[1]}; expected {wanted}", Code.WRONG
+    returned = _RETURNED.get(words[1], f"the return value is {words[1]}")
+    return f"{when}, {returned}; expected {wanted}", Code.WRONG
 
 
 def _judged(tried: OperationCase, sign: str, answer: str) -> tuple[str, Code]:
@@ -263,9 +267,9 @@ def _outcome(stage: Stage, path: Path, operation: str, seed: int) -> OperationOu
     known = test_cases_decimal.TRIES if decimal else test_cases.TRIES
     if operation in test_cases_decimal.VECTORS and not processor.has_vectors():
         return OperationOutcome(False, False, 0, NO_VECTORS, Code.NOT_TRIED)
-    tries = [*known[operation](random.Random(seed), stage)]
+    tries = sorted(known[operation](random.Random(seed), stage), key=lambda t: t.size)
+    # Last, because a function with right results must be told so.
     tries += test_cases.announcements(random.Random(seed), stage, operation)
-    tries.sort(key=lambda t: t.size)
     answers, ended = test_program.ask(path, [tried.request for tried in tries], stage.isolated)
     ended = test_program.with_condition(stage, ended)
     for i, tried in enumerate(tries):
@@ -280,7 +284,8 @@ def _outcome(stage: Stage, path: Path, operation: str, seed: int) -> OperationOu
             small = operation != "memory" and not _is_small(tried, stage, operation)
             small &= any(_is_small(right, stage, operation) for right in tries[:i])
             verb = tried.request.split()[0]
-            return OperationOutcome(small, False, len(tries), fault, code, verb=verb)
+            right = "all results" if tried.least_work else "small numbers"
+            return OperationOutcome(small, False, len(tries), fault, code, verb=verb, right=right)
     if ended:
         fault = f"{operation}, after the last answer: {ended}"
         return OperationOutcome(False, False, len(tries), fault, Code.WRONG)

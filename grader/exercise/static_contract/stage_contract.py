@@ -334,7 +334,7 @@ def _names(read: list[Object], kit: list[Path], names: SymbolRules) -> list[Cont
 def _meaning(name: str) -> str:
     """Return what in a source makes the compiler call a function that the source does not name."""
     wide = re.fullmatch(r"__u?(div|mod|divmod)ti[34]", name)
-    return ", which is a division of 128 bits," if wide else ""
+    return ", the division of 128 bits, which the kernel does not have," if wide else ""
 
 
 def _odd_symbol(symbol: Symbol) -> str:

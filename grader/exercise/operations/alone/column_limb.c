@@ -5,10 +5,16 @@ const char *alone(struct fib_call *call)
 
 	for (int again = 0; again < 4000; again++) {
 		column_t sum = (column_t)alone_random() << 64 | alone_random();
-		struct carry carry = { .small = again % 5 };
+		struct carry carry = {
+			.large = alone_random(),
+			.small = again % 5,
+		};
 		limb_t limb;
 
 		sum >>= alone_random() % 128 | 1;
+		/* Remainders to which the old small carry adds a carry. */
+		if (again % 2)
+			sum = sum / base * base + base - 1 - again % 4;
 		limb = column_limb(&carry, sum);
 		if (limb >= base)
 			return "the limb is not less than LIMB_BASE";
