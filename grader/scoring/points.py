@@ -100,8 +100,8 @@ def operation_line(task: Task, outcome: OperationOutcome) -> Line:
 def _small_remark(right: str, share: int, earned: int) -> str:
     """Return a remark about the points of a task that is right for small numbers only.
 
-    right: what is right. share: the points for the small numbers. earned: these points after deductions. If the two
-    numbers differ, the reason for the deduction must follow.
+    right: what is right. share: the points for it. earned: these points after deductions. If the
+    two numbers differ, the reason for the deduction must follow.
     """
     if earned == share:
         return f"; {right} are right, which earns {_points(earned)}"

@@ -174,14 +174,13 @@ static void operate(struct fib_call *call, const struct request *r,
 				     one ? a.number : b.number, word);
 		if (!failures_end())
 			break;
-		returned = made ? "NUMBER" : "NULL";
+		returned = NULL;
+		if (STAGE_RESULT_IS_RETURNED && !err)
+			returned = made ? "NUMBER" : "NULL";
 		if (made != c)
 			tested_free(made);
 		made = c;
-		failures_judge(err,
-			       STAGE_RESULT_IS_RETURNED && !err ? returned :
-								  NULL,
-			       blocks);
+		failures_judge(err, returned, blocks);
 		/* Without memory the result of a copy must stay as it is. */
 		if (STAGE_RESULT_IS_GROWN && f->what == TESTED_COPY &&
 		    !tests_is_unchanged(&old))
