@@ -183,9 +183,15 @@ static u64 failing_calls;
 
 static u64 current_n;
 
+#ifdef __SANITIZE_ADDRESS__
+static const bool is_sanitized = true;
+#else
+static const bool is_sanitized;
+#endif
+
 /*
  * Print which failure the stage does not survive, and let the signal end the
- * program. The sanitizers print more than this, so they keep their own handler.
+ * program. AddressSanitizer prints more than this, so it keeps its own handler.
  */
 static void crashed(int number)
 {
@@ -212,9 +218,8 @@ static void fail_in_turn(u64 n, u64 *place, u64 count, u64 most, int error,
 	u64 runs = min(count, most);
 
 	current_n = n;
-#ifndef __SANITIZE_ADDRESS__
-	signal(SIGSEGV, crashed);
-#endif
+	if (!is_sanitized)
+		signal(SIGSEGV, crashed);
 	for (u64 i = 1; i <= runs; i++) {
 		*place = i * count / runs;
 		if (survives(n, error, digits))
