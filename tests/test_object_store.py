@@ -143,6 +143,7 @@ def test_of_a_program_only_changed_files_are_compiled(
 def test_what_is_not_used_is_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(object_store, "FOLDER", tmp_path)
     monkeypatch.setattr(object_store, "LIMIT_BYTES", 2_500)
+    monkeypatch.setattr(object_store, "TRIM_EVERY", 1)
     for number, name in enumerate("abc"):
         object_store.keep(name, {"data": os.urandom(1_000)})
         os.utime(tmp_path / name, (number, number))

@@ -188,11 +188,12 @@ _OLD = 86400
 
 def _keep(key: str, recipe: Recipe, directory: Path) -> None:
     """Store the results of a build."""
-    # Also store the objects and kbuild's commands, with which kbench links its module again.
+    # Also store the objects and kbuild's commands, with which kbench links its module again. The
+    # objects of the shared recipe have an entry of their own.
     name = recipe.name
     names = [f"{name}.ko", f"{name}.stripped.ko", f".{name}.ko.cmd", _record(name)]
     names += [f"{name}.o", f"{name}.mod.o", ".module-common.o"]
-    for name in _objects(recipe):
+    for name in recipe.objects:
         names += [f"{name}.o", f"{name}.i", _record(name)]
     found = {name: directory / name for name in names if (directory / name).is_file()}
     files = {name: path.read_bytes() for name, path in found.items()}
@@ -254,6 +255,10 @@ def _build_locked(module: Module, recipe: Recipe, kernel: Kernel, jobs: int) -> 
     _prepare(directory, recipe, {**recipe.files, **shared}, kernel)
     stored = _store_key(recipe, kernel)
     if not recipe.isolated and _fetch(stored, directory):
+        for name in _objects(recipe.shared) if recipe.shared else ():
+            path = directory / f"{name}.o"
+            path.write_bytes(shared[f"{name}.o_shipped"])
+            os.utime(path, (_OLD, _OLD))
         message.write_text("")
         stamp.write_text(made_of)
         return module

@@ -90,12 +90,23 @@ class Event:
     digits: str  # The digits that were sent since the previous event.
 
 
-def events(folder: Path) -> list[Event]:
-    """Read the events of a machine. Raise MachineError if some could not be recorded."""
+def recorded(folder: Path) -> int:
+    """Return the number of bytes of the events that a machine has recorded so far."""
+    try:
+        return (folder / OUTPUT).stat().st_size
+    except OSError as error:
+        raise MachineError(f"the counts of the plugin cannot be read: {error}") from error
+
+
+def events(folder: Path, begin: int = 0) -> list[Event]:
+    """Read the events of a machine. Raise MachineError if some could not be recorded.
+
+    begin: a result of recorded(); events before it are left out.
+    """
     found: list[Event] = []
     digits = ""
     try:
-        for line in (folder / OUTPUT).read_text().splitlines():
+        for line in (folder / OUTPUT).read_bytes()[begin:].decode().splitlines():
             name, *numbers = line.split()
             if name == "digits":
                 digits = numbers[0]

@@ -42,6 +42,9 @@ def recipe(stage: Stage, text: bytes, raced: bool = False) -> Recipe:
     """Return the recipe of a driver's module. With raced, race.c delays some memory accesses."""
     tag = hashlib.sha256(os.fsencode(stage.directory.resolve())).hexdigest()[:8]
     folder = Path(f"{stage.key[:80]}-{tag}")
+    label, shown = stages.place(stage), paths.shown(stage.directory)
+    # UBSan's reports name the file of this marker; -ffile-prefix-map does not change their paths.
+    marker = f'# 1 "{label}/{FILE}"\n'.encode()
     # The linker redirects the driver's calls to the interposer.
     flags = f"LDFLAGS_{driver_device.NAME}.o"
     lock_checks = (
@@ -55,7 +58,7 @@ def recipe(stage: Stage, text: bytes, raced: bool = False) -> Recipe:
         name=driver_device.NAME,
         folder=str(raced_beside(folder) if raced else folder),
         files={
-            f"stage/{FILE}": text,
+            f"stage/{FILE}": marker + text,
             "kit/first.h": (paths.COMMON / "first.h").read_bytes(),
             **{
                 f"kit/{name}": (test_record.INCLUDE / name).read_bytes()
@@ -71,9 +74,9 @@ def recipe(stage: Stage, text: bytes, raced: bool = False) -> Recipe:
             f"CFLAGS_{OBJECT}.o := -include may_fault.h {RACED if raced else BOUNDS}",
             *(lock_checks if raced else ()),
         ),
-        labels={"stage": stages.place(stage), "kit": INTERPOSER},
+        labels={"stage": label, "kit": INTERPOSER},
         support=(INTERPOSER,),
-        shown={"stage": paths.shown(stage.directory), "kit": INTERPOSER},
+        shown={"stage": shown, label: shown, "kit": INTERPOSER},
         isolated=stage.isolated,
     )
 
