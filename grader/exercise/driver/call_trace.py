@@ -15,8 +15,8 @@ from grader.exercise.files import driver_device
 
 REPORT = f"/sys/module/{driver_device.NAME}/parameters/report"
 # The parameter exists while the module is loaded. Reading it flushes all steps to the file.
-AFTER_UNLOAD = "tail -n +2 /first.steps"
-COMMAND = f"cat {REPORT} >/dev/null 2>&1; {AFTER_UNLOAD}"
+STEPS = "text /first.steps"  # A request for the steps of a driver that was unloaded.
+REQUESTS = (f"text {REPORT}", STEPS)  # For the steps of a loaded driver; the last answer has them.
 _LINE = re.compile(r"^([-+!=]) (\w+) ([0-9a-f]+)(?: (\S+)(?: \[\w+\])?)?$", re.MULTILINE)
 MEMORY = "kmalloc"  # The interposer's name for all steps that allocate memory.
 # The function that does a step, keyed by the function that undoes this step.
@@ -57,6 +57,11 @@ class TracedCall:
     name: str
     about: int
     caller: str = ""  # for an allocation, the caller as symbol+0xoffset/0xsize
+
+
+def steps(answer: str) -> str:
+    """Return the text in an answer to STEPS, without its first line, the nonce."""
+    return driver_device.text(answer).partition("\n")[2]
 
 
 def read(text: str) -> list[TracedCall]:

@@ -18,12 +18,14 @@ CLIENT = "firstctl"
 KO = "/lib/first/first.ko"
 SOURCES = Path(__file__).resolve().parents[1] / "driver"
 
-# The traces that must be gone after unloading, by the shell command that finds the trace.
-LEFT_BEHIND = {
-    f"test -e {NODE}": NODE,
-    **{f"test -e {path}": path for path in (f"/sys/class/{NAME}", f"/sys/class/misc/{NAME}")},
-    f"grep -qw {NAME} /proc/devices /proc/misc": f"the device number ({NAME} in /proc)",
-}
+# The files that must be gone after unloading, and the lists that must not contain NAME any more.
+LEFT_FILES = (NODE, f"/sys/class/{NAME}", f"/sys/class/misc/{NAME}")
+LEFT_LISTS = ("/proc/devices", "/proc/misc")
+
+
+def text(answer: str) -> str:
+    """Return the text in the client's answer to the request "text"."""
+    return answer.partition(" ")[2].encode().decode("unicode_escape")
 
 
 def client() -> Path:

@@ -171,6 +171,25 @@ static void do_stat(void)
 		printf("0 %o\n", (unsigned int)st.st_mode);
 }
 
+static void do_text(const struct request *r)
+{
+	FILE *file = fopen(word(r, 1), "re");
+	char *text = NULL;
+	size_t room = 0;
+	ssize_t size;
+
+	if (!file) {
+		printf("%d -\n", -errno);
+		return;
+	}
+	/* A text has no zero byte, so this reads all of it. */
+	size = getdelim(&text, &room, '\0', file);
+	printf("0 ");
+	print_text((unsigned char *)text, size < 0 ? 0 : (size_t)size);
+	free(text);
+	fclose(file);
+}
+
 /*
  * Create a file for the driver's steps, with the nonce in its first line.
  * Return its fd.
@@ -270,6 +289,10 @@ static bool serve(const struct request *r)
 		do_store(r);
 	else if (!strcmp(verb, "stat"))
 		do_stat();
+	else if (!strcmp(verb, "exists"))
+		answer(access(word(r, 1), F_OK));
+	else if (!strcmp(verb, "text"))
+		do_text(r);
 	else if (!strcmp(verb, "load"))
 		do_load(r);
 	else if (!strcmp(verb, "unload"))

@@ -19,6 +19,8 @@
  *	clear H
  *	show NAME, store NAME TEXT	an attribute in sysfs
  *	stat			the kind and mode of the device
+ *	exists PATH		0 if there is a file of this name
+ *	text PATH		0 and the text of a file
  *	load FILE NONCE PARAMETERS, unload
  *				the driver's steps go to FIRST_STEPS
  *	fail K			make one of the next steps fail: the K-th that
