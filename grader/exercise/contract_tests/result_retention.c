@@ -5,6 +5,7 @@
  */
 #include <linux/kernel.h>
 #include <linux/math64.h>
+#include <linux/mm.h>
 #include <linux/slab.h>
 
 #include "contract_tests.h"
@@ -16,12 +17,13 @@
 
 /*
  * Return whether a word may be one limb or two: the word and its halves must
- * not be small, and it must not look like a kernel address. The check flips the
- * lowest bit of a limb, which keeps it valid in any base.
+ * not be small, and it must not look like a kernel address, which in user-mode
+ * Linux is from 0x60000000 on. The check flips the lowest bit of a limb, which
+ * keeps it valid in any base; a flipped address would crash a right stage.
  */
 static bool like_limbs(u64 word)
 {
-	bool address = word >> 48 == 0xffff ||
+	bool address = word >> 48 == 0xffff || is_vmalloc_addr((void *)word) ||
 		       (word >= 0x60000000 && word < 0xa0000000);
 
 	return word >= 1 << 24 && !address && (u32)word >= 1 << 16 &&
