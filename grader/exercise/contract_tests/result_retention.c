@@ -24,6 +24,7 @@
 static bool like_limbs(u64 word)
 {
 	bool address = word >> 48 == 0xffff || is_vmalloc_addr((void *)word) ||
+		       virt_addr_valid(word) ||
 		       (word >= 0x60000000 && word < 0xa0000000);
 
 	return word >= 1 << 24 && !address && (u32)word >= 1 << 16 &&
