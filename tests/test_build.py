@@ -16,7 +16,7 @@ from grader.exercise.build.preprocess import Texts
 from grader.exercise.build.stage_module import BuiltStage
 from grader.exercise.files import stages
 from grader.exercise.files.stages import Stage
-from grader.lab import module
+from grader.lab import machines, module
 from grader.lab.module import Kernel, Module
 from grader.sandbox import COMPILER
 
@@ -234,6 +234,47 @@ def test_build(
     assert broken.cause == (
         f"{outside.directory}/fib.c:3:9: error: 'y' undeclared here (not in a function)"
     )
+
+
+@pytest.mark.machine
+@pytest.mark.parametrize("of", ["uml", "qemu"])
+def test_remembered_options(of: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # A build that remembers the compiler's options gives the object and the command of one that
+    # asks for them, and an option that the compiler has refused is asked for again.
+    kernel = machines.get(of).kernel()
+    monkeypatch.setattr(object_store, "FOLDER", tmp_path / "objects")
+    monkeypatch.setattr(paths, "BUILD", tmp_path / "build")
+    (tmp_path / "small").mkdir()
+    source = tmp_path / "small" / "small.c"
+    text = '#include <linux/module.h>\nMODULE_LICENSE("GPL");\n'
+    remembered, made = [], []
+    for number in (1, 2, 1):
+        source.write_text(f"{text}int number = {number};\n")
+        built = module.build(module.from_directory(source.parent, "small"), kernel)
+        assert built.ok, built.cause
+        remembered.append(module._probes(kernel).read_text())
+        records = (built.directory / name for name in ("small.o", ".small.o.cmd"))
+        made.append([path.read_bytes() for path in records])
+        for path in built.directory.glob("*small*"):
+            path.unlink()
+        (tmp_path / "objects").rename(tmp_path / f"objects-{len(made)}")
+    answers = remembered[0].count(" := y\n")
+    assert answers > 15 and remembered[0] == remembered[1]
+    assert made[0] == made[2] != made[1]
+
+    # The same with a remembered option fewer, and without the makefile.
+    *known, _ = remembered[0].splitlines(keepends=True)
+    module._probes(kernel).write_text("".join(known))
+    built = module.build(module.from_directory(source.parent, "small"), kernel)
+    assert module._probes(kernel).read_text().count(" := y\n") == answers
+    for path in built.directory.glob("*small.o*"):
+        path.unlink()
+    command = module._command(kernel, built.directory, "small.o")
+    subprocess.run(
+        [word for word in command if not word.startswith(("MAKEFILES=", "LAB_"))],
+        env=module.environment(), check=True, capture_output=True,
+    )  # fmt: skip
+    assert (built.directory / ".small.o.cmd").read_bytes() == made[0][1]
 
 
 @pytest.mark.machine

@@ -231,14 +231,31 @@ def _prepare(directory: Path, recipe: Recipe, files: Mapping[str, bytes], kernel
     (directory / "Kbuild").write_text(_kbuild(recipe, kernel))
 
 
-def _command(kernel: Kernel, directory: Path, target: str, jobs: int = 2) -> list[str]:
+def _command(
+    kernel: Kernel, directory: Path, target: str, isolated: bool = False, jobs: int = 2
+) -> list[str]:
     # KCFLAGS also reaches the file that kbuild generates, whose debug information would otherwise
     # hold the path of this directory. Kbuild's ccflags-y do not reach it.
     flags = f"KCFLAGS=-ffile-prefix-map={directory}=."
+    probes = _probes(kernel)
     return [
         "make", f"-j{jobs}", "-C", str(kernel.tree), f"M={directory}", f"ARCH={kernel.arch}",
-        flags, target,
+        flags, f"MAKEFILES={probes}", f"LAB_PROBES={probes}",
+        f"LAB_REMEMBER={'' if isolated else 'y'}", target,
     ]  # fmt: skip
+
+
+def _probes(kernel: Kernel) -> Path:
+    """Return the file that remembers the compiler's options for a kernel; make it if necessary."""
+    rules = Path(__file__).with_name("probes.mk").read_bytes()
+    made_of = hashlib.sha256(rules + repr(kernel).encode()).hexdigest()[:8]
+    file = _kbuild_base() / kernel.key / f"probes-{made_of}.mk"
+    if not file.exists():
+        with _locked(file.with_suffix(".lock")):
+            new = file.with_suffix(".new")
+            new.write_bytes(rules)
+            new.replace(file)
+    return file
 
 
 def _build_locked(module: Module, recipe: Recipe, kernel: Kernel, jobs: int) -> Module:
@@ -268,8 +285,9 @@ def _build_locked(module: Module, recipe: Recipe, kernel: Kernel, jobs: int) -> 
             (directory / f"{name}.o").unlink(missing_ok=True)
     room = None
     if recipe.isolated:
-        room = SandboxView(read=kernel_build_paths(kernel.tree), write=(directory,))
-    result = _make(_command(kernel, directory, "modules", jobs), room)
+        read = (*kernel_build_paths(kernel.tree), _probes(kernel))
+        room = SandboxView(read=read, write=(directory,))
+    result = _make(_command(kernel, directory, "modules", recipe.isolated, jobs), room)
     log = readable(result.text, directory, {**recipe.labels, **recipe.shown})
     warnings = _warnings(log)
     message.write_text("".join(f"{line}\n" for line in warnings))
