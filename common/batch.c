@@ -126,6 +126,16 @@ static void do_close(const struct request *r)
 	answer(ret);
 }
 
+static void do_close_all(void)
+{
+	for (int i = 0; i < BATCH_FILES; i++) {
+		if (files[i] >= 0)
+			close(files[i]);
+		files[i] = -1;
+	}
+	answer(0);
+}
+
 static struct request split(char *line)
 {
 	struct request r = { .count = 0 };
@@ -146,6 +156,8 @@ static bool serve_any(const struct request *r, const char *device)
 		do_close(r);
 	else if (!strcmp(verb, "seek"))
 		answer(lseek(file(r), (off_t)number(r, 2), (int)number(r, 3)));
+	else if (!strcmp(verb, "close-all"))
+		do_close_all();
 	else if (!strcmp(verb, "ioctl"))
 		answer(ioctl(file(r), (unsigned long)number(r, 2), NULL));
 	else if (!strcmp(verb, "sync"))

@@ -10,6 +10,7 @@
  *	seek H OFFSET WHENCE	the new position; WHENCE is a number
  *	ioctl H REQUEST		the return value; the argument is a null pointer
  *	sync TEXT		TEXT, which marks a place in the answers
+ *	close-all		0: closes all open files
  *	quit			no answer: ends the batch
  */
 #ifndef BATCH_H

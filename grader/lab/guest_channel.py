@@ -183,23 +183,35 @@ class GuestChannel:
                 raise MachineError(f"{path}: the machine could not store it")
 
     def stream_requests(
-        self,
-        client: str,
-        requests: Iterable[str],
-        timeout: float,
-        whole: str = "",
-        ahead: int = AHEAD_BYTES,
+        self, client: str, requests: Iterable[str], timeout: float, whole: str = ""
     ) -> Iterator[str]:
         """Send requests to a client program in the machine; yield its answers, one line each.
 
-        The client must answer each line at once with one line, and end at the line "quit". timeout:
-        seconds for one answer. whole: a shell command that contains the client; its other commands
-        must print nothing before the client does. ahead: the maximum number of bytes in requests
-        that are sent before the first of them is answered; 0: one request at a time.
+        timeout: seconds for one answer. whole: a shell command that contains the client; its other
+        commands must print nothing before the client does.
+        """
+        name = self.begin_client(whole or f"exec {client}", timeout)
+        yield from self.answers(client, requests, timeout)
+        self.end_client(client, name, timeout)
+
+    def begin_client(self, command: str, timeout: float) -> str:
+        """Start a client program by a shell command; return its name for end_client().
+
+        The client must answer each line at once with one line, and end at the line "quit". Until
+        end_client() the machine can run no other command.
         """
         name = secrets.token_hex(8)
-        deadline = self._deadline(timeout)
-        self._begin(f"feed {name} {whole or f'exec {client}'}", name, deadline)
+        self._begin(f"feed {name} {command}", name, self._deadline(timeout))
+        return name
+
+    def answers(
+        self, client: str, requests: Iterable[str], timeout: float, ahead: int = AHEAD_BYTES
+    ) -> Iterator[str]:
+        """Send requests to the running client; yield its answers, one line each.
+
+        timeout: seconds for one answer. ahead: the maximum number of bytes in requests that are
+        sent before the first of them is answered; 0: one request at a time.
+        """
         waiting: list[int] = []
         for request in requests:
             line = request.encode() + b"\n"
@@ -210,10 +222,11 @@ class GuestChannel:
             waiting.append(len(line))
         for _ in waiting:
             yield self._answer(client, timeout)
+
+    def end_client(self, client: str, name: str, timeout: float) -> None:
+        """End the running client. Raise MachineError if its exit status is not 0."""
         self._send(b"quit\n", self._deadline(timeout))
-        result = self._end(name, self._deadline(timeout))
-        if result.status:
-            raise MachineError(f"{client}: exit {result.status}: {result.output.strip()}")
+        self._result(client, name, timeout)
 
     def run_script(self, client: str, path: str, count: int, timeout: float) -> Iterator[str]:
         """Let a program read its requests from a file of the machine; yield its count answers.
@@ -225,6 +238,9 @@ class GuestChannel:
         self._begin(f"run {name} exec {client} <{path}", name, deadline)
         for _ in range(count):
             yield self._answer(client, timeout)
+        self._result(client, name, timeout)
+
+    def _result(self, client: str, name: str, timeout: float) -> None:
         result = self._end(name, self._deadline(timeout))
         if result.status:
             raise MachineError(f"{client}: exit {result.status}: {result.output.strip()}")

@@ -85,12 +85,7 @@ class LocalChannel(GuestChannel):
         self._store(path).write_bytes(content)
 
     def stream_requests(
-        self,
-        client: str,
-        requests: Iterable[str],
-        timeout: float,
-        whole: str = "",
-        ahead: int = AHEAD_BYTES,
+        self, client: str, requests: Iterable[str], timeout: float, whole: str = ""
     ) -> Iterator[str]:
         """Send requests to a program on this computer; yield its answers, one line each."""
         process = self._start(whole or f"exec {client}", feed=True)
@@ -100,7 +95,7 @@ class LocalChannel(GuestChannel):
             waiting: list[int] = []
             buffer = b""
             for request in requests:
-                while waiting and sum(waiting) + len(request) > ahead:
+                while waiting and sum(waiting) + len(request) > AHEAD_BYTES:
                     answer, buffer = self._line(process, name, buffer, timeout)
                     yield answer
                     waiting.pop(0)

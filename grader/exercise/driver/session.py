@@ -3,9 +3,10 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,12 +19,14 @@ from grader.exercise.driver.call_trace import TracedCall
 from grader.exercise.driver.system_calls import DriverCase
 from grader.exercise.files import driver_device
 from grader.lab import failure_classification, kernel_log
+from grader.lab.guest_channel import AHEAD_BYTES, GuestCommandResult
 from grader.lab.machines import Machine, Running
 from grader.lab.module import Module
 
 # The time limit for an answer, in seconds, on a machine that boots in half a second.
 PATIENCE = 4.0
 ABI, LOAD, TOGETHER = "abi", "load", "together"
+_BATCH = f"{driver_device.CLIENT} batch"
 NOTHING_LEFT = "nothing left behind"  # The expected result after unloading.
 # The message by which race.c reports a data race.
 _PLACE = r"(\w[\w.]*\+0x[0-9a-f]+/0x[0-9a-f]+) \[\w+\]"
@@ -73,6 +76,7 @@ class DriverSession:
         self.passed = 0
         self._nonce = 0  # the nonce of the last load
         self._guest: Running | None = None
+        self._client = ""  # the name of the running client, see GuestChannel.begin_client()
 
     @property
     def guest(self) -> Running:
@@ -96,6 +100,7 @@ class DriverSession:
         if self._guest is not None:
             self._guest.stop()
             self._guest = None
+            self._client = ""
         self._read = 0
 
     def __enter__(self) -> DriverSession:
@@ -103,6 +108,27 @@ class DriverSession:
 
     def __exit__(self, *_: object) -> None:
         self.end()
+
+    def _answers(self, requests: Sequence[str], ahead: int = AHEAD_BYTES) -> Iterator[str]:
+        """Yield an answer for each request to the client's batch mode, see client/firstctl.h.
+
+        Then close all files. The client goes on, because to start a program takes a hundred times
+        as long as a request.
+        """
+        channel = self.guest.channel
+        if not self._client:
+            self._client = channel.begin_client(f"exec {_BATCH}", self.seconds)
+        answers = channel.answers(_BATCH, [*requests, "close-all"], self.seconds, ahead)
+        yield from itertools.islice(answers, len(requests))
+        for _ in answers:
+            pass
+
+    def command(self, command: str, timeout: float) -> GuestCommandResult:
+        """Run a shell command in the machine within timeout seconds."""
+        if self._client:
+            self.guest.channel.end_client(_BATCH, self._client, self.seconds)
+            self._client = ""
+        return self.guest.channel.run(command, timeout)
 
     def ask(self, requests: Sequence[str], title: str = "") -> list[str]:
         """Return the answers to requests. Raise WrongError if the machine ends.
@@ -112,7 +138,7 @@ class DriverSession:
         answers = []
         about = title or requests[0]
         try:
-            for i, answer in enumerate(driver_device.ask(self.guest, requests, self.seconds)):
+            for i, answer in enumerate(self._answers(requests)):
                 answers.append(answer.rstrip("\n"))
                 about = title or requests[min(i + 1, len(requests) - 1)]
         except MachineError as error:
@@ -136,7 +162,7 @@ class DriverSession:
     def shell(self, command: str) -> tuple[int, str]:
         """Run a shell command. Return its status and output."""
         try:
-            trace = self.guest.channel.run(command, self.seconds)
+            trace = self.command(command, self.seconds)
         except (MachineError, MachineTimeout) as error:
             raise self.ended(error, command) from None
         return trace.status, trace.output
@@ -146,7 +172,7 @@ class DriverSession:
         about, before = cases[0].named(), ""
         case = cases[0]
         try:
-            answers = driver_device.ask(self.guest, [case.request for case in cases], self.seconds)
+            answers = self._answers([case.request for case in cases])
             for case in cases:
                 about = case.named()
                 answer = next(answers)
@@ -176,7 +202,7 @@ class DriverSession:
         try:
             self.must_load()
             requests = [case.request for case in cases]
-            answers = driver_device.ask(self.guest, requests, self.seconds, ahead=0)
+            answers = self._answers(requests, ahead=0)
             for case, _ in zip(cases, answers):
                 problem = kernel_log.first_problem(self.guest.console(), self.module)
                 if problem:

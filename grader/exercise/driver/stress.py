@@ -34,9 +34,7 @@ class _DriverStress:
         """Run a command and return its output. Raise WrongError if it or the kernel fails."""
         self.tell(what)
         try:
-            result = self.session.guest.channel.run(
-                command, COMMAND * self.session.guest.speed_factor
-            )
+            result = self.session.command(command, COMMAND * self.session.guest.speed_factor)
         except MachineError as error:
             raise self.session.ended(error, what) from None
         self.session.clean(what)

@@ -3,14 +3,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from grader.base import paths
 from grader.base.errors import LabError
 from grader.lab import guest_program
-from grader.lab.guest_channel import AHEAD_BYTES
-from grader.lab.machines import Contents, Machine, Running
+from grader.lab.machines import Contents, Machine
 
 NAME = "first"  # the name of the module, its class and its device
 NODE = "/dev/first"
@@ -44,10 +42,3 @@ def refuse_host(machine: Machine) -> None:
     """Raise LabError for machine host, because stage 0's faults may crash this computer."""
     if machine.is_host:
         raise LabError("stage 0 may break the kernel that it runs in", "omit machine=host")
-
-
-def ask(
-    guest: Running, requests: Iterable[str], timeout: float, ahead: int = AHEAD_BYTES
-) -> Iterator[str]:
-    """Send requests to the client's batch mode, see client/firstctl.h. Yield an answer for each."""
-    return guest.channel.stream_requests(f"{CLIENT} batch", requests, timeout, ahead=ahead)
