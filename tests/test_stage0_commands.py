@@ -277,8 +277,9 @@ def test_what_is_forbidden_is_to_be_taken_out(place: Path) -> None:
 
 
 def test_a_hint_when_all_is_done_is_what_comes_next(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    monkeypatch.setattr(paths, "BUILD", tmp_path)  # without the results of earlier checks
     monkeypatch.setattr(commands, "_own", lambda _: paths.STAGES / NAME)
     monkeypatch.setattr(commands, "task_lines", lambda *_: [])
     commands.hint(exercises.find(0), None)
