@@ -111,7 +111,7 @@ def large_n(manifest: Manifest, seed: int, quick: bool) -> list[int]:
     parts = PARTS_OF_OCTAVE if manifest.traits.subquadratic else SCHOOLBOOK_PARTS
     parts = QUICK_PARTS if quick else parts
     golden = [n for n in expected_values.golden_n() if n <= top]
-    found = {EVERY_N_TO + 1, top - 1, top}
+    found = {EVERY_N_TO + 1, top}
     found.update(drawn_in_octaves(EVERY_N_TO, top, parts, rng))
     found.update(golden[:: max(1, len(golden) // 12)] if quick else golden)
     if manifest.traits.limb == "binary" and manifest.traits.results == "preallocated":

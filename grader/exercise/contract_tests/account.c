@@ -22,6 +22,8 @@
  */
 #define FROZEN_CHECKS 40
 #define FROZEN_BYTES (4 << 20)
+/* Calls that hold this many bytes use the arena, see contract_map_once(). */
+#define MAPPED_ONCE (1 << 20)
 
 struct block {
 	struct list_head list;
@@ -46,6 +48,11 @@ int contract_reserve(const struct contract_call *t)
 	size_t beside = sizeof(struct block) + 2 * ZONE;
 
 	return arena_reserve(t->peak_bytes, t->peak_count, beside);
+}
+
+void contract_map_once(struct contract_call *t)
+{
+	t->arena = t->peak_bytes >= MAPPED_ONCE && !contract_reserve(t);
 }
 
 void contract_compare(const struct contract_call *t, const char *when)

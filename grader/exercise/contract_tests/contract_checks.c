@@ -158,6 +158,7 @@ static void try_always(struct contract_call *t, u64 n, const struct room *room,
 	 */
 	if (!contract_wrong() && !contract_reserve(t))
 		stack = stack_used(n, room, want);
+	contract_map_once(t);
 	try_failures(t, &t->fail_at, want.asked, max(failures, affordable),
 		     -ENOMEM, n, room, "with a failed allocation,");
 	try_failures(t, &t->kill_at, want.yields, max(kills, affordable),

@@ -18,7 +18,7 @@
 #define INTERVALS_LEFT 2
 #define MAX_GAPS 8192
 /* The minimum duration of a call in which a missing yield is detected. */
-#define LONG_NS 16000000
+#define LONG_NS 8000000
 /*
  * A longer interval than this many products may be caused by other load. Then the
  * largest n is measured again, and the unit is multiplied by the computer's
@@ -229,17 +229,19 @@ void yield_interval(u64 max_n, bool vectors, char *answer, size_t size)
 	if (vectors && fib_has_avx2())
 		unit = max(unit, ticks_of_vector_products());
 	n = some_long_n(&t, max_n, digits);
+	contract_map_once(&t);
 	some = runs(&t, n, digits, 0, RUNS);
-	most = some;
-	if (n < max_n)
-		most = runs(&t, max_n, digits, 0, 1);
-	if (n < max_n && most.longest > MANY_PRODUCTS / 1000 * unit)
-		most = runs(&t, max_n, digits, 1, RUNS - 1);
 	/* The first yield is in compute, and the other one in decimal, if it yields. */
 	if (some.stretches > 1)
 		try_kill(&t, n, digits, 1, some.longest);
 	if (some.stretches > 3)
 		try_kill(&t, n, digits, some.stretches * 2 / 3, some.longest);
+	most = some;
+	t.arena = false;
+	if (n < max_n)
+		most = runs(&t, max_n, digits, 0, 1);
+	if (n < max_n && most.longest > MANY_PRODUCTS / 1000 * unit)
+		most = runs(&t, max_n, digits, 1, RUNS - 1);
 	if (max(some.longest, most.longest) > MANY_PRODUCTS / 1000 * unit)
 		unit *= slowdown(products);
 	scnprintf(
