@@ -32,8 +32,10 @@ KIT = "common"
 FLAGS = ("-E", "-dD")
 # The compiler flag for a preprocessed text.
 PREPROCESSED = "-fpreprocessed"
-# The definition for a build without inline assembly.
+# The definitions for builds that must not use inline assembly: where the user asks for that, and on
+# other processors. The names are those in messages.
 NO_ASM = ("-DFIB_NO_ASM",)
+WITHOUT_ASSEMBLY = {NO_ASM: "with FIB_NO_ASM", ("-U__x86_64__",): "on another processor"}
 # A function that begins in the first column, a macro, and the names that the unit tests reserve.
 _FUNCTION = re.compile(r"^\w[^(;#]*?\b(\w+)\(", re.MULTILINE)
 _MACRO = re.compile(r"#(?:define|undef) (\w+)")
@@ -57,7 +59,7 @@ def texts(
 ) -> Texts:
     """Preprocess a stage's files. With trace, fib_trace prints its arguments in the build.
 
-    macros: further macro definitions; only NO_ASM is used.
+    macros: further macro definitions; only those of WITHOUT_ASSEMBLY are used.
     """
     files = _contents(sources)
     names = tuple(name for name, _ in files if name.endswith(".c"))

@@ -142,13 +142,25 @@ static bool is_unset(const struct block *block)
 	return false;
 }
 
+/* Return a sum of all bytes of the block, which any change of one byte changes. */
+static unsigned long content_of(const struct block *block)
+{
+	const unsigned char *memory = (const unsigned char *)begin_of(block);
+	unsigned long sum = 0;
+
+	for (size_t i = 0; i < block->size; i++)
+		sum = 31 * sum + memory[i];
+	return sum;
+}
+
 /*
  * Report the block in the private_data of an open file of the writer, or 0 if
- * private_data is no address in a block, and whether the block is initialised.
+ * private_data is no address in a block; its content; and whether the block is
+ * initialised.
  */
 static int opened_set(const char *value, const struct kernel_param *kp)
 {
-	unsigned long flags, begin = 0;
+	unsigned long flags, begin = 0, content = 0;
 	const struct block *block;
 	struct file *file;
 	bool unset = false;
@@ -165,10 +177,12 @@ static int opened_set(const char *value, const struct kernel_param *kp)
 	if (block) {
 		begin = begin_of(block);
 		unset = is_unset(block);
+		content = content_of(block);
 	}
 	kit_leave(flags);
 	fput(file);
 	report_step('=', "private", begin, 0);
+	report_step('=', "content", content, 0);
 	if (unset)
 		report_step('=', "unset", begin, 0);
 	return 0;

@@ -122,6 +122,8 @@ def _opening() -> list[DriverCase]:
         case("memory again", "fail 0", 1),
         case("open when there is memory again", "open 2 rw", 0),
         case("write to the first file", "write 0 7", 1),
+        case("look at the memory of the first file again", "opened 0", 1),
+        case("look at the memory of the second file again", "opened 1", 1),
         case("write to the last file", "write 2 7", 1),
         case("close", "close 2", 0),
         case("close", "close 1", 0),

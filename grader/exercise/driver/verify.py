@@ -243,16 +243,25 @@ def _test_by_one_caller(
 
 
 def _check_private_data(done: Sequence[TracedCall]) -> None:
-    """Raise WrongError unless each open file has memory of its own, which open has initialised."""
+    """Raise WrongError unless each open file has memory of its own, which open has initialised.
+
+    The reports are those of the cases of the task: two files, before and after a write to the first
+    one, which must change the memory of this file only.
+    """
     blocks = call_trace.told(done, "private")
     if 0 in blocks:
         raise wrong(ABI, "open", "the address of memory from kzalloc in file->private_data",
                     "another value")  # fmt: skip
-    if len(set(blocks)) < len(blocks):
+    if len(set(blocks[:2])) < len(blocks[:2]):
         raise wrong(ABI, "open", "a struct first_file for each open file", "one for two files")
     if call_trace.told(done, "unset"):
         got = "memory as kmalloc returns it, with anything in it"
         raise wrong(ABI, "open", "a struct first_file that is all zero, as by kzalloc", got)
+    contents = call_trace.told(done, "content")
+    changed = [old != new for old, new in zip(contents, contents[2:])]
+    if changed not in ([], [True, False]):
+        got = "none" if not any(changed) else "another one"
+        raise wrong(ABI, "write to the first of two files", "a change in its struct first_file", got)
 
 
 def _test_alone(task: str, lists: Sequence[Sequence[DriverCase]], session: DriverSession) -> None:

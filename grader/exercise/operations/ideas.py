@@ -16,7 +16,7 @@ from __future__ import annotations
 import random
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from grader.base.errors import LabError, MachineError
@@ -43,6 +43,7 @@ OPERATIONS: Mapping[str, tuple[str, Callable[[int, int], int]]] = {
     "add": ("TESTED_ADD", lambda a, b: a + b),
     "add-in-place": ("TESTED_ADD", lambda a, b: a + b),
     "sub": ("TESTED_SUB", lambda a, b: a - b),
+    "sub-in-place": ("TESTED_SUB", lambda a, b: a - b),
     "lshift": ("TESTED_LSHIFT", lambda a, b: a << 1),
     "mul": ("TESTED_MUL", lambda a, b: a * b),
     "mul-sparse": ("TESTED_MUL", lambda a, b: a * b),
@@ -73,13 +74,13 @@ TIMEOUT = 6.0
 # Address 0 is never executed.
 BEGIN, END, ALLOCATION, YIELD = "a0", "a1", "a2", "a3"
 MULTIPLY = {"bn_mul": "a4", "bn_square": "a5"}
-# The template of an asm statement, and the multiplications in it.
+SHIFT = "a6"
+# The template of an asm statement, and the multiplications in it that can be marked.
 _ASSEMBLY = re.compile(rb'\b(?:__)?asm(?:__)?(?:\s+\w+)*\s*\(\s*((?:"(?:[^"\\]|\\.)*"\s*)+)')
 _MULTIPLICATION = re.compile(rb'((?:"|;|\s|\\[nt]))(i?mul[blqwx]?\b)')
+_ANY_MULTIPLICATION = re.compile(rb"mul")
 # The plugin counts multiplications with this prefix apart. A processor ignores it.
 MARKED = rb"\1ds \2"
-# The definitions for builds that must not use assembly.
-WITHOUT_ASSEMBLY = (preprocess.NO_ASM, ("-U__x86_64__",))
 
 
 @dataclass(frozen=True)
@@ -96,6 +97,8 @@ class OperationCost:
     pause: int = 0
     assembly: int = 0
     accesses: int = 0
+    share: int = 0
+    shifts: int = 0
     at: CountedCall | None = None  # the counted call, with its drawn size
 
 
@@ -185,8 +188,9 @@ def counts(
     built = stage_module.build(stage, kernel)
     if built.rejection:
         return dict.fromkeys(wanted, Finding("wrong", built.rejection))
-    assembly = preprocess.has_plain_c(list(stage_module.sources(stage, [])))
-    made = counted_module(built, kernel, assembly and not _assembly_everywhere(stage))
+    sources = list(stage_module.sources(stage, []))
+    assembly = preprocess.has_plain_c(sources) and not _assembly_everywhere(stage)
+    made = counted_module(built, kernel, assembly)
     if not made.ok:
         raise LabError(
             f"the module for counting instructions does not compile: {made.cause}",
@@ -201,10 +205,13 @@ def counts(
             timeout = TIMEOUT * guest.speed_factor
             _load(guest, timeout)
             while left:
-                found[left[0]] = _costs(
+                costs = _costs(
                     _one(guest, stage, call, seed or 1, timeout) for call in left[0].drawn(seed)
                 )
-                left.pop(0)
+                if isinstance(costs, tuple) and not assembly:
+                    # The kit has marked no multiplication, so these marks are the stage's own.
+                    costs = tuple(replace(cost, assembly=0) for cost in costs)
+                found[left.pop(0)] = costs
         except MachineError as error:
             found[left[0]] = failure_classification.classify(error, guest, made).within(
                 f"count {left[0].call}"
@@ -216,8 +223,8 @@ def counts(
 
 
 def _multiplications(text: bytes) -> int:
-    """Return the number of multiplications in the asm statements of a text."""
-    return sum(len(_MULTIPLICATION.findall(part)) for part in _ASSEMBLY.findall(text))
+    """Return the number of multiplications in the asm statements of a text, however written."""
+    return sum(len(_ANY_MULTIPLICATION.findall(part)) for part in _ASSEMBLY.findall(text))
 
 
 def marked(text: bytes) -> bytes:
@@ -236,7 +243,7 @@ def marked(text: bytes) -> bytes:
 def _assembly_everywhere(stage: Stage) -> bool:
     """Return whether a build that must not use assembly multiplies in assembly."""
     sources = list(stage_module.sources(stage, []))
-    for macros in WITHOUT_ASSEMBLY:
+    for macros in preprocess.WITHOUT_ASSEMBLY:
         made = preprocess.texts(stage, sources, macros=macros)
         if made.cause or any(map(_multiplications, made.files.values())):
             return True
@@ -352,6 +359,8 @@ def _cost(events: list[plugin.Event], call: CountedCall) -> OperationCost:
     names = [event.name for event in inner]
     multiplied, squared = (names.count(MULTIPLY[name]) for name in ("bn_mul", "bn_square"))
     products = [e.counts.products for e in events if e.name in (BEGIN, YIELD, END)]
+    calls = [e.counts.module for e in events if e.name in (BEGIN, END, *MULTIPLY.values())]
+    longest = max(after - before for before, after in zip(calls, calls[1:]))
     return OperationCost(
         took.module,
         took.products,
@@ -364,6 +373,8 @@ def _cost(events: list[plugin.Event], call: CountedCall) -> OperationCost:
         max(after - before for before, after in zip(products, products[1:])),
         took.assembly,
         took.accesses,
+        1000 * longest // max(took.module, 1),
+        names.count(SHIFT),
         call,
     )
 

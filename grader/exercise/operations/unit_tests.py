@@ -228,7 +228,8 @@ def with_ideas(
     if isinstance(counts, LabError):
         return replace(tried, idea=f"its instructions are not counted: {counts}")
     unmet = [(idea, ideas.unmet(idea, counts)) for idea in task.ideas]
-    withheld = sum(idea.points for idea, message in unmet if message)
+    # Ideas with the same text are one idea, which several counts judge.
+    withheld = sum({idea.text: idea.points for idea, message in unmet if message}.values())
     # Remove duplicates: a wrong result of a call gives the same message for all its ideas.
     message = "; ".join(dict.fromkeys(message for _, message in unmet if message))
     return replace(tried, withheld=withheld, idea=message)
@@ -248,17 +249,22 @@ def outcome(stage: Stage, path: Path, operation: str, seed: int) -> OperationOut
     If the stage's files have plain C for other computers, test that, too.
     """
     tested = _outcome(stage, path, operation, seed)
-    if not tested.large or not preprocess.has_plain_c(list(stage_module.sources(stage, []))):
+    sources = list(stage_module.sources(stage, []))
+    if not tested.large or not preprocess.has_plain_c(sources):
         return tested
-    try:
-        plain = test_program.program(stage, preprocess.NO_ASM)
-    except test_program.NoTestProgramError as error:
-        other = OperationOutcome(
-            False, False, tested.tried, error.finding.cause, error.finding.code
-        )
-    else:
-        other = _outcome(stage, plain, operation, seed)
-    return tested if other.large else replace(other, fault=f"with FIB_NO_ASM, {other.fault}")
+    # Mostly both builds have the same text, and so one program.
+    programs: dict[Path, str] = {}
+    for macros, where in preprocess.WITHOUT_ASSEMBLY.items():
+        try:
+            programs.setdefault(test_program.program(stage, macros), where)
+        except test_program.NoTestProgramError as error:
+            cause = f"{where}, {error.finding.cause}"
+            return OperationOutcome(False, False, tested.tried, cause, error.finding.code)
+    for program, where in programs.items():
+        other = _outcome(stage, program, operation, seed)
+        if not other.large:
+            return replace(other, fault=f"{where}, {other.fault}")
+    return tested
 
 
 def _outcome(stage: Stage, path: Path, operation: str, seed: int) -> OperationOutcome:
