@@ -47,6 +47,10 @@ class Deadline:
         self._left = seconds
         self._starved = starved
 
+    def shorten(self, seconds: float) -> None:
+        """Let the time limit expire in this many seconds at the latest."""
+        self._left = min(self._left, seconds)
+
     def expired(self) -> bool:
         """Return whether the time limit has expired by now."""
         return self._left < 0.001
@@ -88,6 +92,8 @@ class GuestChannel:
         # This function is called while a request waits. Its argument is the number of seconds since
         # the last bytes from the machine.
         self.silent: Callable[[float], None] = lambda _seconds: None
+        # If this function returns a number, an answer may take that many more seconds at most.
+        self.hurried: Callable[[], float | None] = lambda: None
         self._buffer = b""
 
     def close(self) -> None:
@@ -101,7 +107,11 @@ class GuestChannel:
     def _fill(self, deadline: Deadline) -> None:
         """Wait for more bytes from the machine."""
         begin = time.monotonic()
+        hurried = False
         while True:
+            if not hurried and (most := self.hurried()) is not None:
+                deadline.shorten(most)
+                hurried = True
             if deadline.select([self._in], []):
                 self._buffer += os.read(self._in, 65536)
                 return

@@ -12,13 +12,14 @@ Each step returns an immutable value, which later steps read.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 from grader.base.background import Background
 from grader.base.errors import LabError
-from grader.base.finding import Finding
+from grader.base.finding import Code, Finding
 from grader.exercise.build import preprocess, stage_module
 from grader.exercise.build.stage_module import BuiltStage
 from grader.exercise.conformance import verify
@@ -242,8 +243,13 @@ def check_while_waiting(
     building = Background(lambda: stage_module.build(stage, machine.kernel()))
     to_count = Background(lambda: _build_to_count(stage, building))
 
+    wrong = threading.Event()
+
     def verified() -> Verified:
-        return verify.verify(building.result(), machine, seed, False, lambda _: None, at_once=True)
+        return verify.verify(
+            building.result(), machine, seed, False, lambda _: None, at_once=True,
+            hurry=wrong.is_set,
+        )  # fmt: skip
 
     verifying = Background(verified)
     warned = False
@@ -254,6 +260,8 @@ def check_while_waiting(
             for warning in building.result().module.warnings:
                 say(warning)
         warned = True
+        if line.code not in (Code.OK, Code.SLOW, Code.NOT_TRIED):
+            wrong.set()
         show(line)
 
     tried = try_operations(stage, seed, show=show_after_warnings, all_right=all_right)

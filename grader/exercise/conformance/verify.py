@@ -21,6 +21,9 @@ from grader.lab.module import Module
 
 # The time limit for one answer, in seconds. The slowest call takes about 2 s.
 CALL_TIMEOUT = 6.0
+# The same if the operations are known to be wrong. The user waits for a verdict on the device, which
+# is most likely wrong, too.
+HURRIED_TIMEOUT = 2.0
 # On an emulated machine the serial line takes 10 to 25 us for each character. Therefore the
 # requests are in a file in the machine, and from n = KNOWN_FROM on the client computes the residue
 # of the digits and compares it with the expected residue.
@@ -258,7 +261,7 @@ class _StepRunner:
             return True
         except MachineError as error:
             where = f"{what}, {self.detail}" if self.detail else what
-            seconds = CALL_TIMEOUT * self.guest.speed_factor
+            seconds = self.guest.channel.hurried() or CALL_TIMEOUT * self.guest.speed_factor
             late = f"no answer within {seconds:.0f} s, it hangs or loops"
             found = failure_classification.classify(
                 error, self.guest, self.record.built.module, status, late
@@ -274,12 +277,14 @@ def verify(
     quick: bool,
     tell: Callable[[str], None],
     at_once: bool = False,
+    hurry: Callable[[], bool] = lambda: False,
 ) -> Verified:
     """Boot a machine for one stage and test the whole ABI.
 
     quick: test fewer n above 1,000. A debug machine, which is very slow, always does so, and leaves
     out the runs of consecutive n. at_once: run the contract tests in a second machine at the same
-    time, because a user is waiting.
+    time, because a user is waiting. hurry: returns whether the stage is known to be wrong, and then
+    the time limit is HURRIED_TIMEOUT.
     """
     record = _Record(built)
     if not built.ok:
@@ -298,7 +303,7 @@ def verify(
     contract_module = runner.link(built, machine.kernel()) if tried else None
     apart: Background[_Record] | None = None
     if contract_module and at_once:
-        apart = Background(functools.partial(_apart, built, machine, contract_module, seed))
+        apart = Background(functools.partial(_apart, built, machine, contract_module, seed, hurry))
     elif contract_module:
         modules[contract_module.name] = contract_module.stripped
     manifest = built.stage.manifest
@@ -308,6 +313,7 @@ def verify(
         reads = folder / "reads"
         reads.write_text("\n".join([*_reads(numbers, modulus), ""]))
         guest = machine.boot(device.contents(modules, files={READS: reads}))
+        _hurry(guest, hurry)
     finally:
         scratch.remove(folder)
     try:
@@ -399,10 +405,23 @@ def _verify_in(
     return True
 
 
-def _apart(built: BuiltStage, machine: Machine, contract_module: Module, seed: int) -> _Record:
+def _hurry(guest: Running, hurry: Callable[[], bool], answers: int = 1) -> None:
+    """Shorten the time limit of so many answers as soon as hurry() is true."""
+    seconds = answers * HURRIED_TIMEOUT * guest.speed_factor
+    guest.channel.hurried = lambda: seconds if hurry() else None
+
+
+def _apart(
+    built: BuiltStage,
+    machine: Machine,
+    contract_module: Module,
+    seed: int,
+    hurry: Callable[[], bool],
+) -> _Record:
     """Run the contract tests in a separate machine. Return their record."""
     record = _Record(built)
     guest = machine.boot(device.contents({contract_module.name: contract_module.stripped}))
+    _hurry(guest, hurry, 5)  # all contract tests are one answer, which takes 3 s
     try:
         if _contract_tests(guest, record, contract_module, seed) and kernel_log.first_problem(
             guest.console(), built.module
