@@ -129,6 +129,15 @@ static bool returns_errors(const struct function *f)
 	       f->what == TESTED_SQUARE || f->what > TESTED_SHOUP;
 }
 
+/* Return whether copying @a to @c, which is a copy of @a, allocates memory. */
+static bool allocates_again(struct bignum *c, struct bignum *a)
+{
+	u64 before = allocator.allocations;
+
+	return tested_operate(TESTED_COPY, &c, a, a, 0) ||
+	       allocator.allocations != before;
+}
+
 /*
  * Protect the operands until the result is printed, because the stage may
  * compute a result only when it is printed.
@@ -194,6 +203,9 @@ static void operate(struct fib_call *call, const struct request *r,
 		printf("NULL");
 	else
 		print_value(&(union fib_value){ .big = c });
+	if (STAGE_RESULT_IS_GROWN && f->what == TESTED_COPY && !err &&
+	    allocates_again(c, a.number))
+		printf(" AGAIN");
 	if (into == 'w')
 		printf(" WORK %llu %zu", allocator.announced,
 		       tests_limb_digits());

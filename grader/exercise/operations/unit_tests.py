@@ -206,6 +206,8 @@ def _fault(tried: OperationCase, sign: str, answer: str) -> str:
         return message and f"{asked}: {message}"
     if got != tried.expected:
         return _shown(tried, sign, got)
+    if "AGAIN" in words:
+        return f"{asked}, twice: the second copy allocates, although c has the room by now"
     if tried.least_work and "WORK" in words:
         announced, digits = map(int, words[words.index("WORK") + 1 :][:2])
         least = math.ceil(tried.least_work(digits))
