@@ -230,6 +230,27 @@ def _fitting(
     return files, errors
 
 
+def _latest(one: CarriedFunction) -> _Written | None:
+    """Return the function from the latest copy in work/ in which it is written and fits."""
+    found = ((source, _written(source, one)) for source in one.fits)
+    return next((_Written(one, source, text) for source, text in found if text), None)
+
+
+def sources(stage: str | int) -> list[int]:
+    """Return the earlier stages whose functions begin() copies."""
+    return sorted({latest.stage for one in table(stage) if (latest := _latest(one))})
+
+
+def changed_since(stage: str | int, directory: Path) -> dict[int, list[str]]:
+    """Return the functions of a copy that an earlier stage has with another text, by that stage."""
+    found: dict[int, list[str]] = {}
+    for one in table(stage):
+        latest = _latest(one)
+        if latest and _code(_read(directory, one.file), one.function) != latest.text:
+            found.setdefault(latest.stage, []).append(latest.name)
+    return found
+
+
 def begin(stage: str | int, texts: Texts = ENGLISH) -> tuple[dict[str, str], list[str]]:
     """Return the initial files of a stage, with the learner's earlier functions, and messages.
 
@@ -241,8 +262,7 @@ def begin(stage: str | int, texts: Texts = ENGLISH) -> tuple[dict[str, str], lis
     absent: dict[int, list[str]] = {}
     left: list[str] = []
     for one in table(stage):
-        found = ((source, _written(source, one)) for source in one.fits)
-        latest = next((_Written(one, source, text) for source, text in found if text), None)
+        latest = _latest(one)
         what = f"{one.function} ({one.file})"
         if latest:
             written.append(latest)

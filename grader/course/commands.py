@@ -57,6 +57,13 @@ def start(exercise: Exercise, language: str = "") -> None:
         print(f"  {task.number}  {task.name} ({files}), {task.points} points")
     for line in message:
         print(line)
+    for source in carry_forward.sources(exercise.name):
+        if not records.is_right(str(source)):
+            print(
+                f"stage {source} is not known to be right, and what came from it may be wrong:"
+                f" run {exercises.find(source).command('check')} first, correct it, then run"
+                f" {exercise.command('start')} again"
+            )
     handout = exercise.handout if exercise.handout.is_file() else paths.ROOT / "handouts/README.md"
     print(f"Read {paths.shown(handout)}, then try {exercise.command('check')}")
 

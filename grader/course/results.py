@@ -42,7 +42,20 @@ def outcome(result: CheckResult) -> str:
     """Return the total points and the next step."""
     exercise = exercises.find(result.exercise)
     total = f"{exercise.label}, {result.directory}: {result.earned} of 100 points"
-    return f"{total}\n{_leak(exercise, result)}{next_step(result)}"
+    return f"{total}\n{_leak(exercise, result)}{next_step(result)}{_brought_over(result)}"
+
+
+def _brought_over(result: CheckResult) -> str:
+    """Return a note about functions that are right in an earlier stage, and different here."""
+    if all(line.full for line in result.lines):
+        return ""
+    changed = carry_forward.changed_since(result.exercise, paths.ROOT / result.directory)
+    return "".join(
+        f"\nnote: stage {source} is right and has another text of {', '.join(names)}; if the mistake"
+        " is there, copy it again"
+        for source, names in changed.items()
+        if records.is_right(str(source))
+    )
 
 
 def _leak(exercise: Exercise, result: CheckResult) -> str:
@@ -139,9 +152,7 @@ def to_do(exercise: Exercise) -> str:
     """Return the command to run next for an exercise; "" when the exercise is done."""
     if skeleton.learner_directory(exercise.name) is None:
         return exercise.command("start")
-    found = records.recorded(exercise.name)
-    done = found is not None and found[0].earned == 100 and found[1]
-    return "" if done else exercise.command("check")
+    return "" if records.is_right(exercise.name) else exercise.command("check")
 
 
 def task_at(exercise: Exercise, directory: Path, error: str) -> tasks.Task | None:
