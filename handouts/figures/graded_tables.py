@@ -34,6 +34,7 @@ OPERANDS = {
     "solinas": "32 products modulo P",
     "square": "a square",
     "sub": "a difference",
+    "sub-in-place": "a difference in place of its first operand",
 }
 
 

@@ -26,7 +26,7 @@ UNITS = {
     "pause": "products between two yields",
     "accesses": "loads and stores",
     "shifts": "calls of bn_lshift",
-    "share": "thousandths of all instructions between two calls of bn_mul",  # the largest part
+    "share": "thousandths of all instructions in the longest stretch between two calls of bn_mul",
     "assembly": "products in assembly that FIB_NO_ASM and other processors leave out",
 }
 # The calls that are not operations on numbers. The size of a call of COMPUTE is n.
