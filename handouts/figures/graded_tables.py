@@ -25,6 +25,8 @@ OPERANDS = {
     "digit-sum": "a sum of digits",
     "digit-text": "the text",
     "digit-unique": "the unique digits",
+    "digit-unique-sparse": "the unique digits after a run of zeros",
+    "div5": "a fifth",
     "fft": "a product of digits",
     "increase": "one limb added to a number",
     "lshift": "a shift",

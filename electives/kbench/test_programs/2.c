@@ -6,6 +6,7 @@
 #define ROUNDS 100000
 #define NODES 1000
 #define LISTS 1000
+#define LARGE 800
 
 /* make elective=kbench check draws the seed. */
 #define SEED 1
@@ -71,8 +72,24 @@ static int make_list(void)
 	return sum == NODES * (NODES - 1) / 2;
 }
 
+/* Allocate blocks of up to 4 MB, one at a time, about 500 MB in total. */
+static int large_blocks(void)
+{
+	for (int round = 0; round < LARGE; round++) {
+		unsigned int size = 1 + draw((128u << 10) << draw(6));
+		unsigned char *block = malloc(size);
+
+		if (!block)
+			return 0;
+		block[0] = 1;
+		block[size - 1] = 2;
+		free(block);
+	}
+	return 1;
+}
+
 /*
- * Allocate about 600 MB in total, but at most 4 MB at a time, and leave some
+ * Allocate about 1 GB in total, but at most 8 MB at a time, and leave some
  * blocks allocated at the end.
  */
 int main(void)
@@ -96,6 +113,10 @@ int main(void)
 			       round);
 			return 1;
 		}
+	}
+	if (!large_blocks()) {
+		printf("no memory for a block of up to 4 MB\n");
+		return 1;
 	}
 	left = draw(BLOCKS / 2);
 	for (int i = 0; i < BLOCKS; i++) {

@@ -52,6 +52,7 @@ OPERATIONS: Mapping[str, tuple[str, Callable[[int, int], int]]] = {
     "decrease": ("TESTED_DECREASE", lambda a, b: a - 1),
     "digit-sum": ("TESTED_TWICE_PLUS", lambda a, b: 2 * a + b),
     "digit-unique": ("TESTED_UNIQUE", lambda a, b: a),
+    "digit-unique-sparse": ("TESTED_UNIQUE", lambda a, b: a),
     "digit-text": ("TESTED_TEXT", lambda a, b: a),
     "fft": ("TESTED_FFT_MUL", lambda a, b: a * b),
 }
@@ -65,6 +66,8 @@ ONES = (1, 5)
 # Operations with these names are called on digits in base 10^4.
 DIGITS = ("digit-", "fft")
 FIFTH = "digit-fifth"
+# Operations on a multiple of 5, and their names in enum tested_operation.
+FIFTHS = {FIFTH: "TESTED_FIFTH", "div5": "TESTED_DIV5"}
 MODULUS_BITS = 31
 # The bound on divisions in each counted call. The kit's stages take at most one for 40 words.
 DIVISIONS_PER_WORD = 8
@@ -287,7 +290,7 @@ def _one(
     answer = guest.channel.check(
         f"echo {request} >{PARAMETERS}/ask && cat {PARAMETERS}/ask", timeout
     ).split()
-    returned, *residues = map(int, answer)
+    returned, *residues, allocated = map(int, answer)
     right = _right(stage, call, operands(stage, call, state, ones), modulus)
     if returned or not _match(residues, right):
         return Finding("wrong", f"{call.call} is wrong, so its method is not judged")
@@ -296,13 +299,13 @@ def _one(
     if [events[i].name for i in marks] != [BEGIN, END]:
         return Finding("wrong", f"the marks around {call.call} are not executed once each")
     begin, end = marks
-    return _cost(events[begin : end + 1], call)
+    return _cost(events[begin : end + 1], call, allocated)
 
 
 def _verb(operation: str) -> str:
     """Return the name of an operation in a request: see counted/counted.c."""
-    if operation == FIFTH:
-        name = "TESTED_FIFTH"
+    if operation in FIFTHS:
+        name = FIFTHS[operation]
     elif operation in MODULO_PRIME:
         name = MODULO_PRIME[operation][0]
     elif operation in OPERATIONS:
@@ -327,9 +330,11 @@ def _right(
         return [[expected_values.residue(call.size, 2**64) % modulus]]
     if call.operation == DECIMAL:
         return [[a]]
-    if call.operation == FIFTH:
+    if call.operation in FIFTHS:
         # counted.c makes the number a multiple of 5, as it does with the lowest word.
-        return [[(a - words[0][0] % 5) * pow(5, -1, modulus) % modulus]]
+        a = (a - words[0][0] % 5) % modulus
+        fifth = a * pow(5, -1, modulus) % modulus
+        return [[fifth]] if call.operation == FIFTH else [[a], [b], [fifth]]
     if call.operation in MODULO_PRIME:
         product = words[0][0] * words[1][0] ** TIMES
         below = MODULO_PRIME[call.operation][1]
@@ -337,6 +342,9 @@ def _right(
         return [[a], [b], [value % modulus for value in values]]
     if call.operation not in OPERATIONS:
         return []
+    if call.operation.startswith(DIGITS) and call.operation.endswith(SPARSE):
+        digits = (call.size + 1) // 2 * 9 + 1  # see run_of_zeros() in counted.c
+        return [[(pow(10_000, digits - 1, modulus) - 1) % modulus]]
     result = OPERATIONS[call.operation][1](a, b) % modulus
     if call.operation.startswith(DIGITS):
         return [[result]]  # The result replaces one operand, or is text.
@@ -352,8 +360,11 @@ def _match(residues: list[int], right: list[list[int]]) -> bool:
     )
 
 
-def _cost(events: list[plugin.Event], call: CountedCall) -> OperationCost:
-    """Return the cost of a call from its events; the first and the last one are the marks."""
+def _cost(events: list[plugin.Event], call: CountedCall, allocated: int) -> OperationCost:
+    """Return the cost of a call from its events; the first and the last one are the marks.
+
+    allocated: the number of blocks by the kit's account, which counts no failed allocation.
+    """
     first, *inner, last = events
     took = last.counts - first.counts
     names = [event.name for event in inner]
@@ -364,7 +375,7 @@ def _cost(events: list[plugin.Event], call: CountedCall) -> OperationCost:
     return OperationCost(
         took.module,
         took.products,
-        names.count(ALLOCATION),
+        max(names.count(ALLOCATION), allocated),
         took.divisions,
         took.vectors,
         sum(name in MULTIPLY.values() for name in names),
