@@ -128,6 +128,15 @@ int contract_reserve(const struct contract_call *t);
  */
 void contract_map_once(struct contract_call *t);
 
+/*
+ * Begin to measure the sections with vector registers of a call. @first: the
+ * call is the first one for its n; the others make the same sections.
+ */
+void sections_begin(bool first);
+
+/* Return the ticks of the longest section; of each, the fastest call counts. */
+u64 sections_longest(void);
+
 /* Run all tests of F(@n). */
 void try(u64 n, char *answer, size_t answer_size);
 

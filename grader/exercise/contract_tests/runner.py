@@ -45,6 +45,9 @@ BYTES_BESIDE = 1024
 # to 19 times as long, in stage 3, which allocates within the interval.
 PRODUCTS = 100_000
 MOST_UNITS = 40
+# vector.h allows a section 100 us, in which a processor makes about this many dependent
+# multiplications. The kit's sections take as long as 16,000 of them, and 48,000 in the emulator.
+MOST_SECTION = 100_000
 # For a number of at least ANNOUNCED_LIMBS limbs, the number of products that compute announces must
 # lie between two multiples of the square of the number of limbs. Squaring a factor of half the
 # length takes 1/8 of this square. The kit's stages announce 0.4 to 0.9 of this square, or 18 to 63
@@ -335,6 +338,15 @@ def _paced(stage: Stage, got: dict[str, int]) -> Iterator[Failure]:
                 "calls of fib_account_work for all work",
                 f"work that is not passed to fib_account_work: {took}",
             )
+
+
+    products = 1000 * got["section"] / got["unit"]
+    if products > MOST_SECTION:
+        message = (
+            f"a section with vector registers takes as long as {products:,.0f} products;"
+            f" {MOST_SECTION:,} are allowed, which take about 100 us"
+        )
+        yield _failure(got["n"], "short sections between fib_fpu_begin and fib_fpu_end", message)
 
 
 def run(

@@ -133,6 +133,7 @@ static u64 call_once(struct contract_call *t, u64 n, char *digits)
 	ssize_t count = -EINTR;
 
 	contract_begin(t);
+	sections_begin(first_run);
 	t->own_ticks = 0;
 	last = ticks();
 	if (!fib_compute(&t->call, n, &f)) {
@@ -217,7 +218,7 @@ void yield_interval(u64 max_n, bool vectors, char *answer, size_t size)
 	struct contract_call t = { .fill = 0x5a, .at_yield = note };
 	char *digits = kvmalloc(test_digits_bound(max_n), GFP_KERNEL);
 	struct paced some, most;
-	u64 products, unit, n;
+	u64 products, unit, n, longest_section;
 
 	gaps = kvmalloc_array(MAX_GAPS, sizeof(*gaps), GFP_KERNEL);
 	if (!digits || !gaps) {
@@ -231,6 +232,7 @@ void yield_interval(u64 max_n, bool vectors, char *answer, size_t size)
 	n = some_long_n(&t, max_n, digits);
 	contract_map_once(&t);
 	some = runs(&t, n, digits, 0, RUNS);
+	longest_section = sections_longest();
 	/* The first yield is in compute, and the other one in decimal, if it yields. */
 	if (some.stretches > 1)
 		try_kill(&t, n, digits, 1, some.longest);
@@ -246,9 +248,10 @@ void yield_interval(u64 max_n, bool vectors, char *answer, size_t size)
 		unit *= slowdown(products);
 	scnprintf(
 		answer, size,
-		"n=%llu longest=%llu peak=%llu ticks=%llu stretches=%llu unit=%llu top=%llu toplongest=%llu toppeak=%llu topticks=%llu topstretches=%llu\n",
+		"n=%llu longest=%llu peak=%llu ticks=%llu stretches=%llu unit=%llu top=%llu toplongest=%llu toppeak=%llu topticks=%llu topstretches=%llu section=%llu\n",
 		n, some.longest, some.peak, some.whole, some.stretches, unit,
-		max_n, most.longest, most.peak, most.whole, most.stretches);
+		max_n, most.longest, most.peak, most.whole, most.stretches,
+		longest_section);
 out:
 	kvfree(gaps);
 	kvfree(digits);

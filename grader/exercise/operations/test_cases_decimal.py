@@ -166,12 +166,25 @@ def _long_squares(rng: random.Random, stage: Stage) -> Iterator[OperationCase]:
         yield _square(_some(rng, size))
 
 
+def _largest_columns(size: int) -> tuple[str, str]:
+    """Return factors of size limbs that give a column its largest sum.
+
+    The signed digits of both are extreme, and in addition the top limbs, which keep their values,
+    are as large as possible.
+    """
+    a = [B // 2 + 1, *[B // 2] * (size - 2), B - 1]
+    b = [B // 2 + 1, B // 2 - 1, *[B // 2] * (size - 3), B - 1]
+    return _limbs(a), _limbs(b)
+
+
 def _long_products(rng: random.Random, stage: Stage) -> Iterator[OperationCase]:
     for size in _LONG:
         for row in _ROWS:
             yield _mul(_row(row, size), _row(B - 1, size))
         # Factors whose signed digits are all minimal or all maximal.
         yield _mul(_row(B // 2, size), _row(B // 2, size))
+        if size > 2 * _SHORT:
+            yield _mul(*_largest_columns(size))
         yield _mul(_some(rng, size), _some(rng, size))
     for a_size, b_size in _UNEQUAL:
         yield _mul(_row(B - 1, a_size), _row(B - 1, b_size))
@@ -246,6 +259,16 @@ def _texts(rng: random.Random, stage: Stage) -> Iterator[OperationCase]:
         yield _try(f"text {a}", a, a)
 
 
+def _extreme_digits(rng: random.Random, size: int) -> str:
+    """Return a number of size limbs whose digits from -5000 to 5000 are all near one of the ends.
+
+    Such digits make the rounding errors of a floating-point transform large.
+    """
+    signs = [rng.random() < 0.5 for _ in range(size * LIMB_DIGITS // 4)]
+    above, below = ("".join("5000" if s == up else "0000" for s in signs) for up in (True, False))
+    return format(_EXACT.subtract(Decimal(f"1{above}"), Decimal(below)), "f")
+
+
 def _transforms(rng: random.Random, stage: Stage) -> Iterator[OperationCase]:
     # One transform length of each kind, up to products of half the size of the longest F(n).
     for size in (1, 2, 30, 60, 90, 113, 150, 200, 230, 400, 1000, 3000, 8000):
@@ -255,6 +278,8 @@ def _transforms(rng: random.Random, stage: Stage) -> Iterator[OperationCase]:
                 f"fft_mul {a} {_row(B - 1, size)}", _product(a, _row(B - 1, size)), len(a)
             )
         a, b = _some(rng, size), _some(rng, rng.randrange(1, size + 1))
+        yield OperationCase(f"fft_mul {a} {b}", _product(a, b), len(a))
+        a, b = _extreme_digits(rng, size), _extreme_digits(rng, size)
         yield OperationCase(f"fft_mul {a} {b}", _product(a, b), len(a))
         yield OperationCase(f"fft_square {a}", _product(a, a), len(a))
 
