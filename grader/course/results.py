@@ -51,8 +51,8 @@ def _brought_over(result: CheckResult) -> str:
         return ""
     changed = carry_forward.changed_since(result.exercise, paths.ROOT / result.directory)
     return "".join(
-        f"\nnote: stage {source} is right and has another text of {', '.join(names)}; if the mistake"
-        " is there, copy it again"
+        f"\nnote: stage {source} is right and has another text of {', '.join(names)};"
+        " if the mistake is there, copy it again"
         for source, names in changed.items()
         if records.is_right(str(source))
     )

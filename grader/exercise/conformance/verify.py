@@ -21,8 +21,8 @@ from grader.lab.module import Module
 
 # The time limit for one answer, in seconds. The slowest call takes about 2 s.
 CALL_TIMEOUT = 6.0
-# The same if the operations are known to be wrong. The user waits for a verdict on the device, which
-# is most likely wrong, too.
+# The same if the operations are known to be wrong. The user waits for a verdict on the device,
+# which is most likely wrong, too.
 HURRIED_TIMEOUT = 2.0
 # On an emulated machine the serial line takes 10 to 25 us for each character. Therefore the
 # requests are in a file in the machine, and from n = KNOWN_FROM on the client computes the residue

@@ -339,7 +339,6 @@ def _paced(stage: Stage, got: dict[str, int]) -> Iterator[Failure]:
                 f"work that is not passed to fib_account_work: {took}",
             )
 
-
     products = 1000 * got["section"] / got["unit"]
     if products > MOST_SECTION:
         message = (

@@ -261,7 +261,9 @@ def _check_private_data(done: Sequence[TracedCall]) -> None:
     changed = [old != new for old, new in zip(contents, contents[2:])]
     if changed not in ([], [True, False]):
         got = "none" if not any(changed) else "another one"
-        raise wrong(ABI, "write to the first of two files", "a change in its struct first_file", got)
+        raise wrong(
+            ABI, "write to the first of two files", "a change in its struct first_file", got
+        )
 
 
 def _test_alone(task: str, lists: Sequence[Sequence[DriverCase]], session: DriverSession) -> None:
