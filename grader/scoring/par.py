@@ -50,7 +50,7 @@ class NoReference(LabError):
 
 def benchmark_sizes(number: int, speed: Speed) -> set[BenchmarkSize]:
     """Return the stage, phase and n of each count that speed needs, also of the stage before."""
-    return {(one, speed.phase, speed.at_par) for one in (number, speed.before)}
+    return {(one, speed.phase, speed.n) for one in (number, speed.before)}
 
 
 def counts(

@@ -216,7 +216,7 @@ def speed_by_instructions(
         return speed_line(speed.points, 0, DEVICE_FIRST, Code.NOT_TRIED)
     if series is None:
         return speed_line(speed.points, 0, "could not be counted", Code.NOT_TRIED)
-    best, worst = (known[one, speed.phase, speed.at_par] for one in (number, speed.before))
+    best, worst = (known[one, speed.phase, speed.n] for one in (number, speed.before))
     most = best * par.TOLERANCE
     remark = (
         f"{speed.phase} of F({speed.n:,}), an n drawn by the seed, takes {series.median:,.0f}"

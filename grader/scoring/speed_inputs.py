@@ -6,10 +6,10 @@ and 11 or the stages before them end at the course's n (93, 10,000, 1,000,000). 
 is judged at an n from 47 to 93, where stage 1 takes three to five times as many instructions.
 
 For a submission to a class, any n of that range may be drawn if this computer can count the
-reference's instructions. For a learner, who waits, the reference is counted only at 8 n of
-expected/par.json, each 9 % above the one before: any n is drawn, too, and par belongs to the next
-of the 8 above it. Stages with the same n in the course share all 8. The instructions of a stage are
-also counted at the n of the next stage, because par needs both.
+reference's instructions. For a learner, who waits, the n is one of 8 in expected/par.json, each 9 %
+above the one before, so that the reference is counted at no other n. Stages with the same n in the
+course share all 8. The instructions of a stage are also counted at the n of the next stage, because
+par needs both.
 """
 
 from __future__ import annotations

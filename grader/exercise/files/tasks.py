@@ -175,12 +175,6 @@ class Speed:
     n: int
     phase: str
     par: float  # the speedup in time that earns all points
-    par_n: int = 0  # the n at which par is counted, if it is larger than n
-
-    @property
-    def at_par(self) -> int:
-        """The n at which the instructions of the reference are counted."""
-        return self.par_n or self.n
 
 
 @dataclass(frozen=True)
@@ -194,7 +188,6 @@ class Course:
 
 # The number of n in expected/par.json for the speed of a stage.
 CHOICES = 8
-SMALLEST_DRAWN = 500
 
 
 def choices(n: int) -> tuple[int, ...]:
@@ -203,18 +196,12 @@ def choices(n: int) -> tuple[int, ...]:
 
 
 def listed(speed: Speed, seed: int) -> Speed:
-    """Return speed with an n that the seed draws, and with the next n of choices() for par.
+    """Return speed with the n of choices() that the seed selects; seed 1 selects the course's n.
 
-    A stage that is fast only at the n of choices() so earns nothing. Below SMALLEST_DRAWN the two n
-    are equal, because there the bits of n decide about a tenth of the instructions. Seed 1 gives
-    the course's n.
+    No other n is possible here: the bits of n decide about up to a quarter of the instructions, so
+    the count of the reference at a neighbour says little.
     """
-    place = (seed - 1) % CHOICES
-    par_n = choices(speed.n)[place]
-    below = par_n - round(speed.n / 2 ** ((place + 1) / CHOICES))
-    if seed == 1 or par_n < SMALLEST_DRAWN:
-        below = 1
-    return replace(speed, n=par_n - random.Random(seed).randrange(below), par_n=par_n)
+    return replace(speed, n=choices(speed.n)[(seed - 1) % CHOICES])
 
 
 def drawn(speed: Speed, seed: int) -> Speed:
