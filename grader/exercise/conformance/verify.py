@@ -406,7 +406,7 @@ def _verify_in(
 
 
 def _hurry(guest: Running, hurry: Callable[[], bool], answers: int = 1) -> None:
-    """Shorten the time limit of so many answers as soon as hurry() is true."""
+    """Shorten the time limit of this number of answers as soon as hurry() is true."""
     seconds = answers * HURRIED_TIMEOUT * guest.speed_factor
     guest.channel.hurried = lambda: seconds if hurry() else None
 
