@@ -242,11 +242,16 @@ def sources(stage: str | int) -> list[int]:
 
 
 def changed_since(stage: str | int, directory: Path) -> dict[int, list[str]]:
-    """Return the functions of a copy that an earlier stage has with another text, by that stage."""
+    """Return the functions of a copy that an earlier stage has with another text, by that stage.
+
+    Leave out those that are still stubs, which first_step() names.
+    """
     found: dict[int, list[str]] = {}
+    stubs = missing(stage, directory)
     for one in table(stage):
         latest = _latest(one)
-        if latest and _code(_read(directory, one.file), one.function) != latest.text:
+        here = _code(_read(directory, one.file), one.function)
+        if latest and one not in stubs and here != latest.text:
             found.setdefault(latest.stage, []).append(latest.name)
     return found
 

@@ -14,12 +14,14 @@
  *	a number	an operation of enum tested_operation in
  *			bignum_adapter.h, on random numbers of SIZE and SECOND
  *			words. Below its top bit a number has ONES one bits at
- *			random places, unless ONES is 0. If INTO is 1, the result
- *			replaces the first number.
+ *			random places, unless ONES is 0; for an operation on digits,
+ *			the first number then is 10000^k - 1. If INTO is 1, the
+ *			result replaces the first number.
  *
  * The answer is the operation's return value and residues: the residue of F(N),
  * the residue of the digits, or the residues of the operands after the call,
- * except of a replaced one, and of the result. F(N) is not converted, and the
+ * except of a replaced one, and of the result. The last number is that of the
+ * blocks that were allocated between the marks. F(N) is not converted, and the
  * digits are those of a random number, so that neither task depends on the
  * other. ideas.py generates the same operands, so it can check the whole answer.
  * The parameter "marks" holds the addresses of both marks, of fib_alloc() and of
