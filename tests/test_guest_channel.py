@@ -215,6 +215,23 @@ def test_last_words_before_death_count(agent: Agent) -> None:
     assert agent.channel.run("x", 2).output == "last"
 
 
+@pytest.mark.timeout(60)
+def test_a_hurried_answer_has_less_time(agent: Agent) -> None:
+    """The limit is shorter from the moment on when hurried() returns one, not from the start."""
+    begun = threading.Event()
+    agent.channel.hurried = lambda: 0.1 if begun.is_set() else None
+
+    def part() -> None:
+        agent.command()
+        time.sleep(0.5)  # longer than the shorter limit
+        begun.set()
+
+    agent.plays(part)
+    with pytest.raises(MachineTimeout):
+        agent.channel.run("x", 600)
+    assert begun.is_set()
+
+
 def test_a_machine_that_takes_nothing(agent: Agent) -> None:
     """Sending to a full FIFO raises MachineTimeout, or MachineDied if the machine has ended."""
     with pytest.raises(MachineTimeout, match="accepts no more"):

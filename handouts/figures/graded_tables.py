@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Iterator
 from itertools import groupby
 from pathlib import Path
 
@@ -61,18 +62,26 @@ def _task(task: Task) -> str:
     for file, parts in groupby(left, lambda part: part.file):
         functions = dict.fromkeys(f"`{part.function}`" for part in parts if part.function)
         written.append(f"{', '.join(functions)} in `{file}`" if functions else f"`{file}`")
-    bounds = [_bound(idea, task.points) for idea in task.ideas]
-    return ". ".join(text[0].upper() + text[1:] for text in ["; ".join(written), *bounds])
+    texts = ["; ".join(written), *_bounds(task)]
+    return ". ".join(text[0].upper() + text[1:] for text in texts)
 
 
-def _bound(idea: Idea, points: int) -> str:
-    """Return the text of the bounds that make a task's method necessary."""
+def _bounds(task: Task) -> Iterator[str]:
+    """Yield the texts of the bounds that make a task's method necessary."""
+    for _, same in groupby(task.ideas, lambda idea: idea.text):
+        ideas = list(same)
+        if ideas[0].points < task.points:  # withheld once for all these bounds
+            yield f"{'; '.join(map(_bound, ideas))}, else {ideas[0].points} points less"
+        else:
+            yield from map(_bound, ideas)
+
+
+def _bound(idea: Idea) -> str:
     bounds = [f"at least {idea.least:,}"] if idea.least else []
     bounds += [f"at most {idea.at_most:,}"] if idea.at_most < UNBOUNDED else []
-    less = f", else {idea.points} points less" if idea.points < points else ""
     unit = re.sub(r"\b\w+_\w+\b", r"`\g<0>`", UNITS[idea.unit])  # names of functions as code
     largest = " at the largest size, fewer below" if idea.grows else ""
-    return f"{_call(idea.takes)}: {' and '.join(bounds)} {unit}{largest}{less}"
+    return f"{_call(idea.takes)}: {' and '.join(bounds)} {unit}{largest}"
 
 
 def _call(count: CountedCall) -> str:
