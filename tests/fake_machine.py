@@ -65,7 +65,7 @@ class FakeChannel:
         return self.stream_requests(client, requests, timeout)
 
     def stream_requests(
-        self, client: str, requests: Iterable[str], timeout: float
+        self, client: str, requests: Iterable[str], timeout: float, ahead: int = 0
     ) -> Iterator[str]:
         assert client == "fibctl batch"
         for request in requests:

@@ -235,6 +235,31 @@ def test_the_kernels_own_function_is_right_but_has_no_idea_of_a_task(
         assert finding and "times fewer" in finding.cause, found
 
 
+# The body of memblock_first_above() as a linear search, from the end and in steps.
+STEPS = """
+	unsigned long idx = type->cnt;
+
+	while (idx >= 8 && memblock_end(type, idx - 8) > base)
+		idx -= 8;
+	while (idx && memblock_end(type, idx - 1) > base)
+		idx--;
+	return idx;
+"""
+
+
+def test_a_linear_search_in_steps_takes_too_many_instructions(kernel: Path) -> None:
+    kit = kits("look")
+    text = re.sub(
+        r"\t/\* task 5 \{.*?\} task 5,.*?\*/\n", lambda _: STEPS, kit.text, flags=re.DOTALL
+    )
+    steps = Variant("steps", "", text, kit.where)
+    tests = built(kernel, kernels.PLAIN)
+    plain, *own = (variants.build(kernel, tests, one) for one in (variants.KERNEL, kit, steps))
+    counted = [points._Counted([plain, out], kit, 5, points.MANY_REGIONS) for out in own]
+    right, wrong = (one.too_many(points.STATES, points.ENOUGH, "x") for one in counted)
+    assert not right and "300 are required" in wrong
+
+
 def _with(text: str, solved: int) -> str:
     """Return the solution up to this task, with the marked regions of later tasks left to write."""
     for number in range(1, solved + 1):

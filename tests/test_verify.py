@@ -301,16 +301,8 @@ def small_tenth(answers: Answer) -> Verified:
     """Verify two short ranges of consecutive n in stage 10, with the given client answers."""
     record = verify._Record(replace(BUILT, stage=TENTH))
     guest = FakeGuest(FakeChannel(answers, {}), "", True)
-    runs = [(1500, 1520), (2000, 2005)]
-    modulus = expected_values.new_modulus()
-    verify._verify_runs(
-        guest,
-        record,
-        runs,
-        modulus,
-        6.0,
-        lambda _: None,  # type: ignore[arg-type]
-    )
+    runs = verify._Runs([(1500, 1520), (2000, 2005)], expected_values.new_modulus())
+    verify._verify_runs(guest, record, runs, 6.0, lambda _: None)  # type: ignore[arg-type]
     return record.closed()
 
 

@@ -81,6 +81,7 @@ READERS = FiberTest(
     "ended threads are freed after their readers have finished", "exit_paths thread threads", 416
 )
 INTERLEAVED = FiberTest("two switches, the one within the other", "interleaved", 217)
+KEPT = FiberTest("the memory of ended threads is freed at once", "kept", 602, 120, varies=True)
 UNLOAD = FiberTest("the module can be unloaded once it is not open", "unload", 144)
 DYING = FiberTest("threads end while others switch to their fibers", "dying 4000", 25, varies=True)
 MINUTE = FiberTest(
@@ -101,7 +102,7 @@ ALL: Mapping[str, tuple[FiberTest, ...]] = {
     "qemu-smp": (*PLAIN, TIMER, STRESS, STRESS_FEW),
     "uml-debug": (*PLAIN, TIMER, STRESS_FEW, ALLOCATION_FAILURE),
     "wide": (AVX, REGISTERS, TIMER, STRESS_FEW),
-    "poison": (THERE, VALUES, EXIT_PATHS, DYING, KILL, STRESS_FEW, UNLOAD),
+    "poison": (THERE, VALUES, EXIT_PATHS, KEPT, DYING, KILL, STRESS_FEW, UNLOAD),
     "migration": (MOVED, STRESS_FEW),
     "mixed-fpu": (MIXED_FPU,),
     "readers": (READERS,),

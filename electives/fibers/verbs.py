@@ -42,6 +42,7 @@ TASKS: dict[int, tuple[tuple[str, tuple[FiberTest, ...]], ...]] = {
         ("uml", (runner.KILL, runner.MANY)),
         ("readers", (runner.READERS,)),
         ("qemu-smp", (runner.DYING, runner.KILL)),
+        ("poison", (runner.KEPT,)),
     ),
 }
 # The tests of each task if a module may be loaded only in QEMU. Machine poison finds memory that is
@@ -57,7 +58,7 @@ IN_QEMU: dict[int, tuple[tuple[str, tuple[FiberTest, ...]], ...]] = {
     4: (
         ("readers", (runner.READERS,)),
         ("qemu-smp", (runner.KILL, runner.MANY)),
-        ("poison", (runner.EXIT_PATHS, runner.THERE, runner.DYING)),
+        ("poison", (runner.EXIT_PATHS, runner.KEPT, runner.THERE, runner.DYING)),
     ),
 }
 CLAIM = 2  # the number of the task whose atomic operation must order later accesses

@@ -193,15 +193,20 @@ class GuestChannel:
                 raise MachineError(f"{path}: the machine could not store it")
 
     def stream_requests(
-        self, client: str, requests: Iterable[str], timeout: float, whole: str = ""
+        self,
+        client: str,
+        requests: Iterable[str],
+        timeout: float,
+        whole: str = "",
+        ahead: int = AHEAD_BYTES,
     ) -> Iterator[str]:
         """Send requests to a client program in the machine; yield its answers, one line each.
 
-        timeout: seconds for one answer. whole: a shell command that contains the client; its other
+        timeout, ahead: see answers(). whole: a shell command that contains the client; its other
         commands must print nothing before the client does.
         """
         name = self.begin_client(whole or f"exec {client}", timeout)
-        yield from self.answers(client, requests, timeout)
+        yield from self.answers(client, requests, timeout, ahead)
         self.end_client(client, name, timeout)
 
     def begin_client(self, command: str, timeout: float) -> str:
@@ -230,6 +235,9 @@ class GuestChannel:
                 waiting.pop(0)
             self._send(line, self._deadline(timeout))
             waiting.append(len(line))
+            if not ahead:  # Do not take the next request from the iterator before this answer.
+                yield self._answer(client, timeout)
+                waiting.pop()
         for _ in waiting:
             yield self._answer(client, timeout)
 

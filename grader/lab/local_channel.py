@@ -85,7 +85,12 @@ class LocalChannel(GuestChannel):
         self._store(path).write_bytes(content)
 
     def stream_requests(
-        self, client: str, requests: Iterable[str], timeout: float, whole: str = ""
+        self,
+        client: str,
+        requests: Iterable[str],
+        timeout: float,
+        whole: str = "",
+        ahead: int = AHEAD_BYTES,
     ) -> Iterator[str]:
         """Send requests to a program on this computer; yield its answers, one line each."""
         process = self._start(whole or f"exec {client}", feed=True)
@@ -95,7 +100,7 @@ class LocalChannel(GuestChannel):
             waiting: list[int] = []
             buffer = b""
             for request in requests:
-                while waiting and sum(waiting) + len(request) > AHEAD_BYTES:
+                while waiting and sum(waiting) + len(request) > ahead:
                     answer, buffer = self._line(process, name, buffer, timeout)
                     yield answer
                     waiting.pop(0)

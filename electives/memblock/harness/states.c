@@ -17,7 +17,9 @@
 
 #include <linux/memblock.h>
 
+/* The capacity of the kernel's static array, and of the array for more regions. */
 #define STATIC_REGIONS 128ul
+#define MOST_REGIONS 8192ul
 #define ACROSS 8ul
 
 struct places {
@@ -29,34 +31,50 @@ bool movable_node_enabled;
 
 /*
  * The memory that memblock manages. It must exist, because memblock stores a new array at its upper
- * end.
+ * end. The regions take its lower part: up to three pages each.
  */
-static char arena[1 << 22] __attribute__((aligned(4096)));
+static char arena[3 * MOST_REGIONS * 4096 + (1 << 22)]
+	__attribute__((aligned(4096)));
+
+static struct memblock_region many_regions[MOST_REGIONS];
 
 enum call { APPEND, FRONT, SECOND, MIDDLE, ACROSS_EIGHT, COVERED };
 static const char *const names[] = { "append", "front",	 "second",
 				     "middle", "across", "covered" };
 
-/*
- * Region i is one page of the arena's lower half. Between two regions there are one or two free
- * pages, so that a region's index cannot be computed as if all distances were equal.
- */
-static phys_addr_t address(unsigned long i)
-{
-	unsigned long page = 2 * i + 4;
+static phys_addr_t addresses[MOST_REGIONS + 1];
 
-	while (i--)
-		page += (i + 1) * 0x9e3779b97f4a7c15 >> 63;
-	return (phys_addr_t)(unsigned long)arena + page * PAGE_SIZE;
+/*
+ * Region i is one page of the arena. Between two regions there are one or two free pages, so that a
+ * region's index cannot be computed as if all distances were equal.
+ */
+static void place_regions(void)
+{
+	unsigned long page = 4;
+
+	for (unsigned long i = 0; i <= MOST_REGIONS; i++) {
+		addresses[i] =
+			(phys_addr_t)(unsigned long)arena + page * PAGE_SIZE;
+		page += 2 + ((i + 1) * 0x9e3779b97f4a7c15 >> 63);
+	}
 }
 
-/* Fill an array for 128 regions with this many regions of equal kind. */
+static phys_addr_t address(unsigned long i)
+{
+	return addresses[i];
+}
+
+/* Fill an array with this many regions of equal kind. */
 static void arrange(const struct memblock *initial, unsigned long regions)
 {
 	struct memblock_type *type = &memblock.reserved;
 
 	memblock = *initial;
-	memset(type->regions, 0, STATIC_REGIONS * sizeof(*type->regions));
+	if (regions > STATIC_REGIONS) {
+		type->regions = many_regions;
+		type->max = MOST_REGIONS;
+	}
+	memset(type->regions, 0, type->max * sizeof(*type->regions));
 	memblock_reserve(address(0), PAGE_SIZE);
 	for (unsigned long i = 1; i < regions; i++) {
 		type->regions[i] = type->regions[0];
@@ -101,12 +119,13 @@ static unsigned long add(struct range *ranges, unsigned long count,
 
 /*
  * Return true if the reserved regions are those of arrange(), with [base, base
- * + size) and with the new array, if the call has made the array grow.
+ * + size) and with the new array, if the call has made the array @before grow.
  */
-static bool is_right(unsigned long regions, phys_addr_t base, phys_addr_t size)
+static bool is_right(const struct memblock_region *before,
+		     unsigned long regions, phys_addr_t base, phys_addr_t size)
 {
 	const struct memblock_type *type = &memblock.reserved;
-	struct range expected[STATIC_REGIONS + 2];
+	struct range expected[MOST_REGIONS + 2];
 	phys_addr_t total = 0;
 	unsigned long count;
 
@@ -114,7 +133,7 @@ static bool is_right(unsigned long regions, phys_addr_t base, phys_addr_t size)
 		expected[count] = (struct range){ address(count),
 						  address(count) + PAGE_SIZE };
 	count = add(expected, count, base, base + size);
-	if (type->max > STATIC_REGIONS) {
+	if (type->regions != before) {
 		phys_addr_t array = (phys_addr_t)(unsigned long)type->regions;
 
 		count = add(
@@ -138,6 +157,7 @@ static void count(const struct memblock *initial, enum call call,
 {
 	unsigned long regions = at->regions;
 	phys_addr_t base = 0, size = PAGE_SIZE;
+	const struct memblock_region *before;
 	char name[40];
 
 	switch (call) {
@@ -168,12 +188,13 @@ static void count(const struct memblock *initial, enum call call,
 		break;
 	}
 	arrange(initial, regions);
+	before = memblock.reserved.regions;
 	(void)snprintf(name, sizeof(name), "%s %lu", names[call], regions);
 	CALLGRIND_ZERO_STATS;
 	if (memblock_reserve(base, size))
 		abort();
 	CALLGRIND_DUMP_STATS_AT(name);
-	if (!is_right(regions, base, size))
+	if (!is_right(before, regions, base, size))
 		abort();
 }
 
@@ -195,6 +216,7 @@ int main(int argc, char **argv)
 {
 	struct memblock initial;
 
+	place_regions();
 	memblock_allow_resize();
 	memblock_add((phys_addr_t)(unsigned long)arena, sizeof(arena));
 	initial = memblock;

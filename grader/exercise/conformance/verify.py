@@ -4,7 +4,9 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 from grader.base import scratch
@@ -161,36 +163,65 @@ def _read_values(
         pass
 
 
+class _Runs:
+    """The runs of consecutive n that are still to be verified, in ascending order.
+
+    Two machines can share them: one takes the smallest n, the other one the largest.
+    """
+
+    def __init__(self, runs: Sequence[tuple[int, int]], modulus: int) -> None:
+        self.modulus = modulus
+        self._left = deque(sorted(runs))
+
+    def take(self, largest: bool) -> Iterator[tuple[int, int]]:
+        """Take runs from one end until none is left."""
+        with suppress(IndexError):
+            while True:
+                yield self._left.pop() if largest else self._left.popleft()
+
+    def skip(self) -> None:
+        """Leave out the runs that no machine has taken yet."""
+        self._left.clear()
+
+
 def _verify_runs(
     guest: Running,
     record: _Record,
-    runs: Sequence[tuple[int, int]],
-    modulus: int,
+    runs: _Runs,
     timeout: float,
     show_detail: Callable[[str], None],
+    largest: bool = False,
 ) -> None:
-    """Verify runs of consecutive n by residues of the digits. If a run is wrong, read each n."""
-    requests = [
-        f"verify 0 {first} {last} {modulus} {expected_values.residue(first, modulus)}"
-        f" {expected_values.residue(first + 1, modulus)}"
-        for first, last in runs
-    ]
-    answers = device.ask(guest, ["open 0 r", *requests], timeout)
+    """Verify runs of consecutive n by residues of the digits. If a run is wrong, read each n.
+
+    largest: take the runs with the largest n first.
+    """
+    modulus = runs.modulus
+    asked: list[tuple[int, int, str]] = []
+
+    def requests() -> Iterator[str]:
+        yield "open 0 r"
+        for first, last in runs.take(largest):
+            known = (expected_values.residue(n, modulus) for n in (first, first + 1))
+            request = " ".join(map(str, ("verify 0", first, last, modulus, *known)))
+            asked.append((first, last, request))
+            show_detail(f"F({first}) to F({last})" if first < last else f"F({first})")
+            yield request
+        show_detail("close")
+
     show_detail("open")
+    # One request at a time, because the other machine may take the next run.
+    answers = device.ask(guest, requests(), timeout, ahead=0)
     next(answers)
     wrong = []
-    for (first, last), request in zip(runs, requests):
-        show_detail(f"F({first}) to F({last})" if first < last else f"F({first})")
-        answer = next(answers)
+    for i, answer in enumerate(answers):
+        first, last, request = asked[i]
         if answer.split() == ["0", "0"]:
             for _ in range(first, last + 1):
                 record.passes("value")
         else:
             wrong.append((first, last, request, answer))
-    show_detail("close")
-    for _ in answers:
-        pass
-    for first, last, request, answer in wrong[:SHOWN]:
+    for first, last, request, answer in sorted(wrong)[:SHOWN]:
         failed_before = record.count("value").failed
         if first > test_inputs.TEXT_TO and failed_before:
             continue
@@ -301,13 +332,18 @@ def verify(
     # kernel, because it has checkers of its own.
     tried = not (machine.is_host or machine.debug)
     contract_module = runner.link(built, machine.kernel()) if tried else None
-    apart: Background[_Record] | None = None
-    if contract_module and at_once:
-        apart = Background(functools.partial(_apart, built, machine, contract_module, seed, hurry))
-    elif contract_module:
-        modules[contract_module.name] = contract_module.stripped
     manifest = built.stage.manifest
     numbers, modulus = test_inputs.small_n(manifest.max_n), expected_values.new_modulus()
+    large = [(n, n) for n in test_inputs.large_n(manifest, seed, quick or machine.debug)]
+    large += [] if machine.debug else test_inputs.chosen_runs(manifest, seed)
+    runs = _Runs(large, modulus)
+    apart: Background[_Record] | None = None
+    if contract_module and at_once:
+        apart = Background(
+            functools.partial(_apart, built, machine, contract_module, seed, runs, hurry)
+        )
+    elif contract_module:
+        modules[contract_module.name] = contract_module.stripped
     folder = scratch.folder()
     try:
         reads = folder / "reads"
@@ -317,9 +353,7 @@ def verify(
     finally:
         scratch.remove(folder)
     try:
-        large = [(n, n) for n in test_inputs.large_n(manifest, seed, quick or machine.debug)]
-        large += [] if machine.debug else test_inputs.chosen_runs(manifest, seed)
-        if _verify_in(guest, record, numbers, sorted(large), modulus, tell):
+        if _verify_in(guest, record, numbers, runs, tell):
             # If a test of digits or memory has failed, skip the contract tests, which would find
             # the same fault.
             known = record.count("abi").failed + record.count(
@@ -336,6 +370,7 @@ def verify(
             ):
                 _read_log(guest, record)
     finally:
+        runs.skip()  # The other machine need not verify them any more.
         guest.stop()
     return record.closed()
 
@@ -344,8 +379,7 @@ def _verify_in(
     guest: Running,
     record: _Record,
     numbers: Sequence[int],
-    large: Sequence[tuple[int, int]],
-    modulus: int,
+    runs: _Runs,
     tell: Callable[[str], None],
 ) -> bool:
     """Run all steps. Return whether they completed, with or without findings."""
@@ -384,16 +418,14 @@ def _verify_in(
     if not steps.run(
         "values",
         "wrong",
-        lambda: _read_values(guest, record, numbers, modulus, timeout, steps.set_detail, True),
+        lambda: _read_values(guest, record, numbers, runs.modulus, timeout, steps.set_detail, True),
     ):
         return False
     # After a leak, skip the runs: they would exhaust the memory and hide the cause.
     if kernel_log.first_problem(guest.console(), record.built.module):
-        large = ()
-    if large and not steps.run(
-        "values",
-        "wrong",
-        lambda: _verify_runs(guest, record, large, modulus, timeout, steps.set_detail),
+        runs.skip()
+    if not steps.run(
+        "values", "wrong", lambda: _verify_runs(guest, record, runs, timeout, steps.set_detail)
     ):
         return False
     if not steps.run("unload while open", "unload-failed", busy):
@@ -416,20 +448,39 @@ def _apart(
     machine: Machine,
     contract_module: Module,
     seed: int,
+    runs: _Runs,
     hurry: Callable[[], bool],
 ) -> _Record:
-    """Run the contract tests in a separate machine. Return their record."""
+    """Run the contract tests in a separate machine, then help with the runs. Return the record."""
     record = _Record(built)
-    guest = machine.boot(device.contents({contract_module.name: contract_module.stripped}))
+    modules = {contract_module.name: contract_module, device.NAME: built.module}
+    stripped = {name: module.stripped for name, module in modules.items()}
+    guest = machine.boot(device.contents(stripped))
     _hurry(guest, hurry, 5)  # all contract tests are one answer, which takes 3 s
     try:
-        if _contract_tests(guest, record, contract_module, seed) and kernel_log.first_problem(
-            guest.console(), built.module
-        ):
-            _read_log(guest, record)
+        if _contract_tests(guest, record, contract_module, seed):
+            if kernel_log.first_problem(guest.console(), built.module):
+                _read_log(guest, record)
+            elif not record.count(runner.TEST).failed:
+                _help(guest, record, runs)
     finally:
         guest.stop()
     return record
+
+
+def _help(guest: Running, record: _Record, runs: _Runs) -> None:
+    """Verify the largest n that the other machine has not taken yet."""
+    steps, timeout = _StepRunner(record, guest), CALL_TIMEOUT * guest.speed_factor
+
+    def values() -> None:
+        guest.channel.check(f"insmod {MODULE}", timeout)
+        _verify_runs(guest, record, runs, timeout, steps.set_detail, largest=True)
+        guest.channel.check(f"rmmod {device.NAME}", timeout)
+
+    if steps.run("values", "wrong", values) and kernel_log.first_problem(
+        guest.console(), record.built.module
+    ):
+        _read_log(guest, record)
 
 
 def _contract_tests(guest: Running, record: _Record, contract_module: Module, seed: int) -> bool:

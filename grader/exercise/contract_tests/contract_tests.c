@@ -58,10 +58,10 @@ u64 residue(const char *digits, size_t count)
 
 static int ask_set(const char *value, const struct kernel_param *kp)
 {
-	char verb[16];
+	char verb[20];
 	u64 n;
 
-	if (sscanf(value, "%15s %llu %llu %llu", verb, &n, &contract_seed,
+	if (sscanf(value, "%19s %llu %llu %llu", verb, &n, &contract_seed,
 		   &contract_modulus) != 4 ||
 	    !contract_modulus)
 		return -EINVAL;
@@ -78,6 +78,10 @@ static int ask_set(const char *value, const struct kernel_param *kp)
 		yield_interval(n, false, answer, sizeof(answer));
 	else if (!strcmp(verb, "vector-interval"))
 		yield_interval(n, true, answer, sizeof(answer));
+	else if (!strcmp(verb, "yield-interval-at"))
+		yield_interval_at(n, false, answer, sizeof(answer));
+	else if (!strcmp(verb, "vector-interval-at"))
+		yield_interval_at(n, true, answer, sizeof(answer));
 	else if (!strcmp(verb, "concurrency"))
 		concurrent_calls(n, answer, sizeof(answer));
 	else

@@ -160,6 +160,9 @@ bool number_in(const char *block, size_t bytes, const char *digits,
  */
 void yield_interval(u64 max_n, bool vectors, char *answer, size_t size);
 
+/* Measure only the intervals of F(@n). */
+void yield_interval_at(u64 n, bool vectors, char *answer, size_t size);
+
 /* Run calls on two CPUs at the same time. */
 void concurrent_calls(u64 n, char *answer, size_t size);
 

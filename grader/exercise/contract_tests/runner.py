@@ -21,6 +21,7 @@ from grader.base.errors import LabError
 from grader.base.finding import Code, Failure, Fault
 from grader.base.test_record import Record
 from grader.exercise.build.stage_module import BuiltStage, stage_objects
+from grader.exercise.conformance import test_inputs
 from grader.exercise.files import device, expected_values, tasks
 from grader.exercise.files.stages import Stage
 from grader.lab import module
@@ -66,11 +67,15 @@ AT_ONCE = 1 << 16
 WORD_ENDS = (0, 1, 2, 3, 47, 48, 93, 94)
 # One random n is drawn from each interval between two neighbours of this list.
 SIZES = (94, 300, 1000, 3000, 10_000, 30_000, 100_000)
+# Intervals are measured at one n in each of this many parts of an octave. A stage that multiplies
+# by transforms has a length of transforms for each quarter of an octave, or longer ranges.
+PACED_PARTS = 4
 # The bits of the modulus for comparing digits by residues.
 MODULUS_BITS = 31
 NO_MEMORY = "no memory"
-# The verbs of yield_interval.c. The unit of time of INTERVAL is the time of 1000 products; the unit
-# of VECTOR_INTERVAL is this time or the time of 1000 multiply-adds of doubles, whichever is longer.
+# The verbs of yield_interval.c, which end with "-at" for a single n. The unit of time of INTERVAL
+# is the time of 1000 products; the unit of VECTOR_INTERVAL is this time or the time of 1000
+# multiply-adds of doubles, whichever is longer.
 INTERVAL, VECTOR_INTERVAL = "yield-interval", "vector-interval"
 ASK = f"/sys/module/{NAME}/parameters/ask"
 RECORD = f"/sys/module/{NAME}/parameters/record"
@@ -183,16 +188,26 @@ def long_n(stage: Stage, seed: int) -> list[int]:
     return [round(tried * (top / tried) ** random.Random(seed).random()), top]
 
 
+def paced_n(stage: Stage, seed: int) -> list[int]:
+    """Return the other n at which intervals are measured: one of each size of transform."""
+    if not stage.traits.subquadratic:
+        return []
+    below, top = _longest_tried(stage), stage.manifest.max_n
+    return list(test_inputs.drawn_in_octaves(below, top, PACED_PARTS, random.Random(seed)))
+
+
 def questions(stage: Stage, seed: int, modulus: int) -> list[str]:
     """Return the requests to the contract tests."""
     top = stage.manifest.max_n
     speed = tasks.judged_speed(stage.number, seed)
+    interval = VECTOR_INTERVAL if stage.traits.vector else INTERVAL
     questions_asked = [
         *(f"try {n}" for n in tried_n(stage, seed)),
         *(f"top {n}" for n in long_n(stage, seed)),
         *([f"scalar {tried_n(stage, seed)[-1]}"] if stage.traits.vector else []),
         *([f"retention {speed.n}"] if speed and stage.traits.numbers else []),
-        f"{VECTOR_INTERVAL if stage.traits.vector else INTERVAL} {top}",
+        f"{interval} {top}",
+        *(f"{interval}-at {n}" for n in paced_n(stage, seed)),
         f"concurrency {min(top, 100)}",
     ]
     return [f"{question} {seed} {modulus}" for question in questions_asked]
@@ -236,7 +251,7 @@ def _judged(
                 message = f"fib_limbs returns {got['limbs']}"
                 yield _failure(n, "limbs without leading zeros, all of one width", message)
                 shortest, longest = LIMB_BITS
-        elif verb in (INTERVAL, VECTOR_INTERVAL):
+        elif "interval" in verb:
             yield from _paced(stage, got)
 
 
@@ -326,10 +341,8 @@ def _of_digits(n: int, limbs: int) -> bool:
 
 def _paced(stage: Stage, got: dict[str, int]) -> Iterator[Failure]:
     unit = got["unit"] * PRODUCTS / 1000
-    for n, longest, peak in (
-        (got["n"], got["longest"], got["peak"]),
-        (got["top"], got["toplongest"], got["toppeak"]),
-    ):
+    for which in ("", "top") if "top" in got else ("",):
+        n, longest, peak = got[which or "n"], got[f"{which}longest"], got[f"{which}peak"]
         yield from _memory(stage, n, peak)
         if longest > MOST_UNITS * unit:
             took = f"{longest / unit:.0f} times as long as {PRODUCTS:,} products"
@@ -339,7 +352,7 @@ def _paced(stage: Stage, got: dict[str, int]) -> Iterator[Failure]:
                 f"work that is not passed to fib_account_work: {took}",
             )
 
-    products = 1000 * got["section"] / got["unit"]
+    products = 1000 * got.get("section", 0) / got["unit"]
     if products > MOST_SECTION:
         message = (
             f"a section with vector registers takes as long as {products:,.0f} products;"

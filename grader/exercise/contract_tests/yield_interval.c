@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
  * Measure the interval between two yields: the verbs "yield-interval N" and,
- * for a stage with vector files, "vector-interval N". A call that computes for
+ * for a single n, "yield-interval-at N". For a stage with vector files they
+ * begin with "vector" instead of "yield". A call that computes for
  * long without a yield keeps other tasks from the processor, and delays a
  * Ctrl-C. So does a call that goes on after a yield has found its caller killed.
  */
@@ -213,46 +214,101 @@ static struct paced runs(struct contract_call *t, u64 n, char *digits,
 	return p;
 }
 
+/* The room for the calls of a test, and the time of 1000 products in ticks. */
+struct interval_test {
+	struct contract_call call;
+	char *digits;
+	u64 products;
+	u64 unit;
+};
+
+/* Prepare calls up to F(@max_n). Return 0 or -ENOMEM; test_end() is needed. */
+static int test_begin(struct interval_test *t, u64 max_n, bool vectors)
+{
+	*t = (struct interval_test){
+		.call = { .fill = 0x5a, .at_yield = note },
+		.digits = kvmalloc(test_digits_bound(max_n), GFP_KERNEL),
+	};
+	gaps = kvmalloc_array(MAX_GAPS, sizeof(*gaps), GFP_KERNEL);
+	if (!t->digits || !gaps)
+		return -ENOMEM;
+	t->products = ticks_of_1000_products();
+	t->unit = t->products;
+	if (vectors && fib_has_avx2())
+		t->unit = max(t->unit, ticks_of_vector_products());
+	return 0;
+}
+
+static void test_end(struct interval_test *t)
+{
+	kvfree(gaps);
+	kvfree(t->digits);
+}
+
+static bool is_long(const struct interval_test *t, u64 ticks)
+{
+	return ticks > MANY_PRODUCTS / 1000 * t->unit;
+}
+
+/* Measure F(@n) once, or RUNS times if an interval may be too long. */
+static struct paced paced_at(struct interval_test *t, u64 n)
+{
+	struct paced p;
+
+	t->call.arena = false;
+	p = runs(&t->call, n, t->digits, 0, 1);
+	if (is_long(t, p.longest))
+		p = runs(&t->call, n, t->digits, 1, RUNS - 1);
+	return p;
+}
+
 void yield_interval(u64 max_n, bool vectors, char *answer, size_t size)
 {
-	struct contract_call t = { .fill = 0x5a, .at_yield = note };
-	char *digits = kvmalloc(test_digits_bound(max_n), GFP_KERNEL);
 	struct paced some, most;
-	u64 products, unit, n, longest_section;
+	u64 n, longest_section;
+	struct interval_test t;
 
-	gaps = kvmalloc_array(MAX_GAPS, sizeof(*gaps), GFP_KERNEL);
-	if (!digits || !gaps) {
+	if (test_begin(&t, max_n, vectors)) {
 		scnprintf(answer, size, "no memory\n");
 		goto out;
 	}
-	products = ticks_of_1000_products();
-	unit = products;
-	if (vectors && fib_has_avx2())
-		unit = max(unit, ticks_of_vector_products());
-	n = some_long_n(&t, max_n, digits);
-	contract_map_once(&t);
-	some = runs(&t, n, digits, 0, RUNS);
+	n = some_long_n(&t.call, max_n, t.digits);
+	contract_map_once(&t.call);
+	some = runs(&t.call, n, t.digits, 0, RUNS);
 	longest_section = sections_longest();
 	/* The first yield is in compute, and the other one in decimal, if it yields. */
 	if (some.stretches > 1)
-		try_kill(&t, n, digits, 1, some.longest);
+		try_kill(&t.call, n, t.digits, 1, some.longest);
 	if (some.stretches > 3)
-		try_kill(&t, n, digits, some.stretches * 2 / 3, some.longest);
-	most = some;
-	t.arena = false;
-	if (n < max_n)
-		most = runs(&t, max_n, digits, 0, 1);
-	if (n < max_n && most.longest > MANY_PRODUCTS / 1000 * unit)
-		most = runs(&t, max_n, digits, 1, RUNS - 1);
-	if (max(some.longest, most.longest) > MANY_PRODUCTS / 1000 * unit)
-		unit *= slowdown(products);
+		try_kill(&t.call, n, t.digits, some.stretches * 2 / 3,
+			 some.longest);
+	most = n < max_n ? paced_at(&t, max_n) : some;
+	if (is_long(&t, max(some.longest, most.longest)))
+		t.unit *= slowdown(t.products);
 	scnprintf(
 		answer, size,
 		"n=%llu longest=%llu peak=%llu ticks=%llu stretches=%llu unit=%llu top=%llu toplongest=%llu toppeak=%llu topticks=%llu topstretches=%llu section=%llu\n",
-		n, some.longest, some.peak, some.whole, some.stretches, unit,
+		n, some.longest, some.peak, some.whole, some.stretches, t.unit,
 		max_n, most.longest, most.peak, most.whole, most.stretches,
 		longest_section);
 out:
-	kvfree(gaps);
-	kvfree(digits);
+	test_end(&t);
+}
+
+void yield_interval_at(u64 n, bool vectors, char *answer, size_t size)
+{
+	struct paced p;
+	struct interval_test t;
+
+	if (test_begin(&t, n, vectors)) {
+		scnprintf(answer, size, "no memory\n");
+		goto out;
+	}
+	p = paced_at(&t, n);
+	if (is_long(&t, p.longest))
+		t.unit *= slowdown(t.products);
+	scnprintf(answer, size, "n=%llu longest=%llu peak=%llu unit=%llu\n", n,
+		  p.longest, p.peak, t.unit);
+out:
+	test_end(&t);
 }

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from grader.base import paths, test_record
 from grader.lab import guest_program
+from grader.lab.guest_channel import AHEAD_BYTES
 from grader.lab.log_diagnostics import LogPatterns
 from grader.lab.machines import Contents, Running
 
@@ -92,9 +93,14 @@ def contents(
     )
 
 
-def ask(guest: Running, requests: Iterable[str], timeout: float) -> Iterator[str]:
-    """Send requests to the client's batch mode, see common/fibctl.h. Yield an answer for each."""
-    return guest.channel.stream_requests(f"{CLIENT} batch", requests, timeout)
+def ask(
+    guest: Running, requests: Iterable[str], timeout: float, ahead: int = AHEAD_BYTES
+) -> Iterator[str]:
+    """Send requests to the client's batch mode, see common/fibctl.h. Yield an answer for each.
+
+    timeout, ahead: see GuestChannel.answers().
+    """
+    return guest.channel.stream_requests(f"{CLIENT} batch", requests, timeout, ahead=ahead)
 
 
 def run_script(guest: Running, path: str, count: int, timeout: float) -> Iterator[str]:
