@@ -5,10 +5,9 @@ from __future__ import annotations
 
 import re
 import signal
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-
-import numpy as np
 
 from electives import source_folder
 from electives.memblock.kernels import PASSED
@@ -45,9 +44,7 @@ def sandbox_view(out: Path, *write: Path) -> SandboxView | None:
     return SandboxView(read=(out,), write=write) if source_folder.submission() else None
 
 
-def _run(
-    program: Path, words: list[str], checks: test_record.Values
-) -> tuple[CommandResult, str, str]:
+def _run(program: Path, words: list[str], checks: Sequence[int]) -> tuple[CommandResult, str, str]:
     """Run a program of a variant. Return its result, its output, and the problem of its record."""
     alone = SandboxView(program=program) if source_folder.submission() else None
     nonce = test_record.draw()
@@ -79,8 +76,11 @@ def kernels_tests(out: Path) -> TestOutcome:
 def random_test(out: Path, mode: str, seed: int, seeds: int) -> TestOutcome:
     """Run random operations with `seeds` seeds. The result's `did` summarises them."""
     words = [str(seed), str(seeds), str(OPERATIONS), mode]
-    first = np.arange(seed, seed + seeds, dtype=np.uint64) << np.uint64(32)
-    checks = (first[:, None] | np.arange(1, OPERATIONS + 1, dtype=np.uint64)).ravel()
+    checks = [
+        one << 32 | operation
+        for one in range(seed, seed + seeds)
+        for operation in range(1, OPERATIONS + 1)
+    ]
     result, text, unproved = _run(out / "random", words, checks)
     if result.status == 0:
         return TestOutcome("" if unproved else text, unproved)

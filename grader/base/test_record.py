@@ -13,21 +13,18 @@ from __future__ import annotations
 
 import re
 import secrets
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-
-import numpy as np
-from numpy.typing import NDArray
 
 # The folder of test_record.h, and the headers that a test program includes.
 INCLUDE = Path(__file__).resolve().parent
 HEADERS = ("test_record.h", "test_support.h")
-# Maximum number of checks, which limits the memory that the comparison takes.
-MOST = 20_000_000
+# Maximum number of checks, which limits the time that the comparison takes, to 2 s.
+MOST = 2_000_000
 _LINE = re.compile(r"(?:\A|\n)record: (\d{1,20}) checks, digest ([0-9a-f]{16})\n?\Z")
 
-Values = NDArray[np.uint64]
+_WORD = (1 << 64) - 1
 
 
 @dataclass(frozen=True)
@@ -56,37 +53,41 @@ def split(output: str) -> tuple[str, Record | None]:
     return output[: found.start()], Record(int(found[1]), int(found[2], 16))
 
 
-def _mix(x: Values) -> Values:
-    x = (x ^ x >> np.uint64(30)) * np.uint64(0xBF58476D1CE4E5B9)
-    x = (x ^ x >> np.uint64(27)) * np.uint64(0x94D049BB133111EB)
-    return x ^ x >> np.uint64(31)
+def _mix(x: int) -> int:
+    """Return the output of SplitMix64 for the state x."""
+    x = (x ^ x >> 30) * 0xBF58476D1CE4E5B9 & _WORD
+    x = (x ^ x >> 27) * 0x94D049BB133111EB & _WORD
+    return x ^ x >> 31
 
 
-def unvalued(checks: int) -> Values:
-    """Return an array of zeros, the values of checks that have no value."""
-    return np.zeros(min(checks, MOST), np.uint64)
+def unvalued(checks: int) -> list[int]:
+    """Return a list of zeros, the values of checks that have no value."""
+    return [0] * min(checks, MOST)
 
 
-def texts(lines: Iterable[str]) -> Values:
+def texts(lines: Iterable[str]) -> list[int]:
     """Return the values of checks that compare the lines of a text one by one."""
     values = []
     for text in lines:
         value = 0xCBF29CE484222325
         for byte in text.encode():
-            value = (value ^ byte) * 0x100000001B3 & (1 << 64) - 1
+            value = (value ^ byte) * 0x100000001B3 & _WORD
         values.append(value)
-    return np.array(values, np.uint64)
+    return values
 
 
-def digest(nonce: int, values: Values) -> int:
-    """Return the digest of a record whose checks had these values, in order."""
-    ordinals = np.arange(1, len(values) + 1, dtype=np.uint64)
-    return int(
-        np.bitwise_xor.reduce(_mix(np.uint64(nonce) ^ _mix(ordinals ^ _mix(values))), initial=0)
-    )
+def digest(nonce: int, values: Sequence[int]) -> int:
+    """Return the digest of a record whose checks had these values, in order.
+
+    This takes about 1 us for each check, less than numpy takes to start.
+    """
+    sum_of_all = 0
+    for ordinal, value in enumerate(values, 1):
+        sum_of_all ^= _mix(nonce ^ _mix(ordinal ^ _mix(value)))
+    return sum_of_all
 
 
-def fault(record: Record | None, nonce: int, values: Values) -> str:
+def fault(record: Record | None, nonce: int, values: Sequence[int]) -> str:
     """Return an error message if the record does not match these checks, else ""."""
     if record is None:
         return "the test ended before its last check, because it has printed no record"

@@ -18,8 +18,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-import numpy as np
-
 from grader import sandbox
 from grader.base import object_store, paths, test_record
 from grader.base.errors import LabError, ProgramKilled
@@ -289,7 +287,7 @@ def ask(path: Path, requests: Sequence[str], isolated: bool) -> tuple[list[str],
     result = _run(path, test_record.line(nonce) + "".join(f"{r}\n" for r in requests), isolated)
     text, record = test_record.split(result.text)
     answers = text.splitlines()
-    checks = np.array([len(request) + 1 for request in requests], np.uint64)
+    checks = [len(request) + 1 for request in requests]
     fault = _last_words(result) or test_record.fault(record, nonce, checks)
     if not fault and len(answers) != len(requests):
         fault = f"{len(answers):,} answers to {len(requests):,} questions"
