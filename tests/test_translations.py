@@ -161,9 +161,9 @@ def test_words_of_figures_are_translated(
             found["words of no figure"] = "x"
         return found
 
-    before = translation.stale(language)
+    before = translation.stale_words(language)
     monkeypatch.setattr(translation, "_words", without)
-    why = Counter(one.why for one in translation.stale(language) if one not in before)
+    why = Counter(one.why for one in translation.stale_words(language) if one not in before)
     assert why == {"words in a figure": 2, "in no figure": 1}
 
 

@@ -184,6 +184,11 @@ def _po4a(language: str, option: str, merging: str = "--quiet") -> Iterator[Path
         yield folder
 
 
+# Options for msgmerge: do not search for the old text of a new paragraph. This search takes seconds,
+# because code is not translated, so all code is new.
+EXACT = "--quiet --no-fuzzy-matching"
+
+
 def _translated(entry: polib.POEntry) -> bool:
     """Return whether an entry is text, which belongs in a .po file, and not code."""
     return not entry.comment.startswith("type: Fenced code") and not MARKS.fullmatch(entry.msgid)
@@ -297,14 +302,20 @@ def _paragraphs(
 
 def malformed(language: str) -> list[Stale]:
     """Return the paragraphs whose translation would be displayed wrongly."""
-    # Stale translations are ignored, so msgmerge need not search for the old text of each
-    # paragraph, which would take seconds.
-    return _paragraphs(language, _malformed, "--quiet --no-fuzzy-matching")
+    return _paragraphs(language, _malformed, EXACT)
 
 
 def stale(language: str) -> list[Stale]:
     """Return the paragraphs, and the words in pictures, that have no current translation."""
-    found = _paragraphs(language, _behind)
+    found = _paragraphs(language, _behind, EXACT)
+    if found:
+        found = _paragraphs(language, _behind)  # with the old text of each paragraph
+    return found + stale_words(language)
+
+
+def stale_words(language: str) -> list[Stale]:
+    """Return the words in pictures and figures that have no current translation."""
+    found = []
     known = _words(language)
     for words in _drawn_words():
         if words not in known:
