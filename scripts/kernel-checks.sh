@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 #
-# Unpack the kernel's own checks of kernel code from the source that the lab uses, unless build/ has
-# them, and print their directory: scripts/checkpatch.pl, scripts/coccinelle.
+# Unpack the kernel's own checks of kernel code from the source that the lab uses, unless the cache
+# has them, and print their directory: scripts/checkpatch.pl, scripts/coccinelle.
 #   KSRC=PATH  a kernel tree or tarball, 6.1 or later, instead of the distribution's linux-source
 # shellcheck disable=SC2154 # find_source sets source and identity
 set -euo pipefail
@@ -17,9 +17,9 @@ parts=(scripts/checkpatch.pl scripts/spelling.txt scripts/const_structs.checkpat
 main() {
 	local directory tmp
 	find_source || die "no kernel source in /usr/src" "install linux-source, or set KSRC=/path/to/linux"
-	directory=$here/../build/kernel-checks-$(printf '%s' "$identity" | sha256sum | cut -c1-12)
+	directory=$LAB_CACHE/kernel-checks-$(printf '%s' "$identity" | sha256sum | cut -c1-12)
 	if ! [ -d "$directory" ]; then
-		mkdir -p -- "$here/../build"
+		make_cache
 		tmp=$(mktemp -d -- "$directory.tmp.XXXXXX")
 		LAB_SCRATCH+=("$tmp")
 		if [ -d "$source" ]; then
@@ -31,7 +31,7 @@ main() {
 		mv -T -- "$tmp" "$directory" 2>/dev/null || [ -d "$directory" ] ||
 			die "cannot make $directory" "delete it"
 	fi
-	realpath -- "$directory"
+	printf '%s\n' "$directory"
 }
 
 main
