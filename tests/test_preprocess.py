@@ -85,6 +85,23 @@ def test_accepted(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("statement", "right"),
+    [
+        ('asm("addq %0, (%1)" : : "r"(a), "r"(p) : "cc");', False),
+        ('asm("adcq $0, %0\\n\\tmovq %%rax, 8(%1,%0,8)" : "+r"(a) : "r"(p) : "rax");', False),
+        ('asm("rep movsq" : "+S"(p), "+D"(q), "+c"(a));', False),
+        ('asm("addq %0, (%1)" : : "r"(a), "r"(p) : "cc", "memory");', True),
+        ('asm("addq %1, (%2)" : "+m"(*p) : "r"(a), "r"(p) : "cc");', True),
+        ('asm("leaq (%1,%1,4), %0" : "=r"(a) : "r"(b));', True),
+        ('asm("mulq %3" : "=a"(a), "=d"(b) : "%0"(a), "rm"(b) : "cc");', True),
+    ],
+)
+def test_assembly_that_accesses_memory_must_say_so(statement: str, right: bool) -> None:
+    said = allowed_c.first_refused(f'# 1 "x.c"\nvoid f(void)\n{{\n\t{statement}\n}}\n', "x.c")
+    assert said == "" if right else "x.c:3: assembly accesses" in said
+
+
+@pytest.mark.parametrize(
     "macro",
     ["__KERNEL__", "MODULE", "__SANITIZE_ADDRESS__", "__OPTIMIZE__", "CONFIG_UML", "CONFIG_KASAN",
      "KBUILD_MODNAME", "FIBDRV_STAGE", "FUNCTION_TESTS_H"],

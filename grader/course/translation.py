@@ -184,8 +184,8 @@ def _po4a(language: str, option: str, merging: str = "--quiet") -> Iterator[Path
         yield folder
 
 
-# Options for msgmerge: do not search for the old text of a new paragraph. This search takes seconds,
-# because code is not translated, so all code is new.
+# Options for msgmerge: do not search for the old text of a new paragraph. This search takes
+# seconds, because code is not translated, so all code is new.
 EXACT = "--quiet --no-fuzzy-matching"
 
 

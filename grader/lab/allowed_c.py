@@ -37,6 +37,13 @@ _DIRECTIVES = re.compile(
     r"|symver|loc\b|file\b)\w*|\.?%\w*\s|\.%)|^\s*(#)",
     re.M,
 )
+# An instruction of an asm template that accesses memory through a register. The instruction lea
+# computes an address only.
+_THROUGH_REGISTER = re.compile(
+    r"(?:^|[;\n])\s*(?!lea)(?:[^;\n]*\(\s*%|(?:rep\w*\s+)?(?:movs|stos|lods|scas|cmps)[bwlq]\b)"
+)
+# An operand or clobber that tells the compiler that an asm statement accesses memory.
+_MEMORY = re.compile(r'"(?:memory|[=+&]*[moV])"')
 _ESCAPED = {"n": "\n", "t": "\t", '"': '"'}
 _REGISTER = re.compile(r"%?[er]?([abcd]x|[sd]i|[sb]p|[abcd]l|[sd]il)|r\d+[dwb]?|[xw]\d+")
 _TOKEN = re.compile(
@@ -280,6 +287,11 @@ def _assembly(found: list[Token], i: int) -> str:
         return _refusal(found[i], f"{(match[1] or match[2]).strip()} in assembly")
     if "\\" in template:
         return _refusal(found[i], "an escape sequence in assembly")
+    if _THROUGH_REGISTER.search(template) and not any(_MEMORY.fullmatch(x.text) for x in group):
+        return (
+            f"{found[i].file}:{found[i].line}: assembly accesses memory, and the compiler does not"
+            ' know that; add "memory" to its clobbers'
+        )
     return ""
 
 
