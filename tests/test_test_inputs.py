@@ -10,7 +10,7 @@ import pytest
 
 from grader.base import paths
 from grader.exercise.conformance import test_inputs
-from grader.exercise.files import expected_values, stages
+from grader.exercise.files import expected_values, octaves, stages
 
 KNOWN = stages.manifests()
 
@@ -39,7 +39,7 @@ def test_large_n(number: int, quick: bool) -> None:
 def test_each_size_class_has_a_verified_n() -> None:
     """Above 1,000 the drawn n are at most a quarter of an octave apart."""
     for seed in range(50):
-        drawn = test_inputs.drawn_in_octaves(1000, 10_000_000, 8, random.Random(seed))
+        drawn = octaves.drawn(1000, 10_000_000, 8, random.Random(seed))
         ends = [1000, *drawn, 10_000_000]
         assert all(after / before < 2**0.2501 for before, after in zip(ends, ends[1:]))
 
@@ -57,7 +57,7 @@ def test_each_length_of_a_transform_has_a_verified_n() -> None:
     assert len(wanted) > 25
     for seed in range(20):
         rng = random.Random(seed)
-        drawn = test_inputs.drawn_in_octaves(1000, manifest.max_n, test_inputs.PARTS_OF_OCTAVE, rng)
+        drawn = octaves.drawn(1000, manifest.max_n, test_inputs.PARTS_OF_OCTAVE, rng)
         assert wanted <= {length(n) for n in [*drawn, manifest.max_n]}
 
 

@@ -7,7 +7,7 @@ import math
 import random
 from collections.abc import Iterator
 
-from grader.exercise.files import expected_values
+from grader.exercise.files import expected_values, octaves
 from grader.exercise.files.stages import Manifest
 
 EVERY_N_TO = 1000
@@ -46,15 +46,6 @@ SLOW_SHARE = 16
 
 # The number of digits in a limb, which is the unit of the thresholds in manifests.
 LIMB_DIGITS = 18
-
-
-def drawn_in_octaves(below: int, top: int, parts: int, rng: random.Random) -> Iterator[int]:
-    """Draw one n in each part of each octave between below and top."""
-    count = math.ceil(parts * math.log2(top / below))
-    ends = [min(top, math.floor(below * 2 ** (i / parts))) for i in range(count + 1)]
-    for before, last in zip(ends, ends[1:]):
-        if before < last:
-            yield rng.randint(before + 1, last)
 
 
 def _of_limbs(limbs: int, rng: random.Random) -> int:
@@ -112,7 +103,7 @@ def large_n(manifest: Manifest, seed: int, quick: bool) -> list[int]:
     parts = QUICK_PARTS if quick else parts
     golden = [n for n in expected_values.golden_n() if n <= top]
     found = {EVERY_N_TO + 1, top}
-    found.update(drawn_in_octaves(EVERY_N_TO, top, parts, rng))
+    found.update(octaves.drawn(EVERY_N_TO, top, parts, rng))
     found.update(golden[:: max(1, len(golden) // 12)] if quick else golden)
     if manifest.traits.limb == "binary" and manifest.traits.results == "preallocated":
         found.update(_above_whole_limbs(top))

@@ -21,8 +21,7 @@ from grader.base.errors import LabError
 from grader.base.finding import Code, Failure, Fault
 from grader.base.test_record import Record
 from grader.exercise.build.stage_module import BuiltStage, stage_objects
-from grader.exercise.conformance import test_inputs
-from grader.exercise.files import device, expected_values, tasks
+from grader.exercise.files import device, expected_values, octaves, tasks
 from grader.exercise.files.stages import Stage
 from grader.lab import module
 from grader.lab.machines import Running
@@ -193,7 +192,7 @@ def paced_n(stage: Stage, seed: int) -> list[int]:
     if not stage.traits.subquadratic:
         return []
     below, top = _longest_tried(stage), stage.manifest.max_n
-    return list(test_inputs.drawn_in_octaves(below, top, PACED_PARTS, random.Random(seed)))
+    return list(octaves.drawn(below, top, PACED_PARTS, random.Random(seed)))
 
 
 def questions(stage: Stage, seed: int, modulus: int) -> list[str]:
