@@ -103,6 +103,16 @@ def test_an_ending_is_one_line_and_a_status(line: str, status: int, says: str, p
     assert (completed.returncode, completed.stdout, completed.stderr) == (status, "", says)
 
 
+def test_a_pipe_gets_each_line_at_once(place: Path) -> None:
+    with subprocess.Popen(
+        program("print('the verdict')", "sys.stdin.readline()"), cwd=paths.ROOT,
+        env=environment(place), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+    ) as process:  # fmt: skip
+        assert process.stdin and process.stdout
+        assert process.stdout.readline() == "the verdict\n"
+        process.stdin.close()
+
+
 def test_a_fault_of_the_kit_is_not_a_failed_stage(place: Path) -> None:
     completed = run(place, "print('so far')", "1 / 0")
     assert completed.returncode == 2

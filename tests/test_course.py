@@ -328,7 +328,7 @@ def test_earlier_stages_are_checked_again(place: Path, monkeypatch: pytest.Monke
 
     def said(name: int) -> list[str]:
         found = earlier.check_again(exercises.find(name), lambda _: 7, "uml")
-        return [line.split(": ", 1)[1] for _, line in found]
+        return [line.split(": ", 1)[1] for line in found]
 
     again = ["all right still", "all right still, its speed not measured again"]
     assert said(3) == again
@@ -337,13 +337,15 @@ def test_earlier_stages_are_checked_again(place: Path, monkeypatch: pytest.Monke
     text = (first / "fib.c").read_text()
     assert "i < n" in text
     (first / "fib.c").write_text(text.replace("i < n", "i <= n"))
-    ((result, line),) = earlier.check_again(exercises.find(2), lambda _: 7, "uml")
-    assert result and (result.full, result.seed) == (False, 7)
-    assert "30 of 100 points; compute: F(0): expected 0x0, got 0x1" in line
+    (wrong,) = said(2)
+    assert wrong == "30 of 100 points; compute: F(0): expected 0x0, got 0x1"
+    assert records.failed_seed("1") == 7
+    assert said(2) == [f"{wrong}, and unchanged since"]
 
 
-def test_what_was_right_is_checked_again_when_anything_it_depends_on_changes(
-    place: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("earned", [100, 60])
+def test_a_copy_is_checked_again_when_anything_it_depends_on_changes(
+    place: Path, monkeypatch: pytest.MonkeyPatch, earned: int
 ) -> None:
     """`check` tests a copy again if the copy, kit, kernel, machine or compiler has changed."""
     monkeypatch.setattr(records, "_folder", lambda: place / "course")
@@ -351,7 +353,7 @@ def test_what_was_right_is_checked_again_when_anything_it_depends_on_changes(
 
     def checks(exercise: exercises.Exercise, *_: object, **_more: object) -> check.CheckResult:
         checked.append(exercise.name)
-        return check.CheckResult(exercise.name, "", (check.Line("device", 100, 100, ""),))
+        return check.CheckResult(exercise.name, "", (check.Line("device", earned, 100, ""),))
 
     def is_checked(machine: str = "uml", reuse: bool = True) -> bool:
         checked.clear()
@@ -378,9 +380,10 @@ def test_what_was_right_is_checked_again_when_anything_it_depends_on_changes(
     assert is_checked() and not is_checked()
     assert is_checked("qemu") and not is_checked("qemu")
     records.settle("1", 7, passed=False)
-    assert is_checked("qemu") and not is_checked("qemu"), "it has passed with the seed that failed"
+    assert is_checked("qemu") and not is_checked("qemu"), "it is known for the seed that failed"
     records.settle("1", 8, passed=False)
-    assert is_checked("qemu") and is_checked("qemu"), "it has failed with another seed"
+    assert is_checked("qemu")
+    assert is_checked("qemu") == (earned == 100), "it has failed with another seed"
 
 
 def test_the_digest_covers_the_kit() -> None:

@@ -107,8 +107,9 @@ def _named() -> Iterator[None]:
 def _know_standard_output() -> None:
     old = sys.stdout
     if isinstance(old, io.TextIOWrapper):
-        as_before = (old.encoding, old.errors, None, old.line_buffering, old.write_through)
-        sys.stdout = _Output(old.detach(), *as_before)
+        # Write each line at once, so that a reader of a pipe sees the verdict when it is there.
+        options = (old.encoding, old.errors, None, True, old.write_through)
+        sys.stdout = _Output(old.detach(), *options)
 
 
 def _status(work: Callable[[], int]) -> int:

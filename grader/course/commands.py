@@ -295,7 +295,7 @@ def _check_and_record(
     records.record(result, directory)
     records.settle(exercise.name, chosen, result.full)
     if earlier.is_right(result):
-        records.note_right(exercise.name, chosen, state)
+        records.note_outcome(exercise.name, chosen, state, "")
     return result
 
 
@@ -306,12 +306,12 @@ def _checked(
     shown: list[Line] = []
 
     def show_line(line: Line) -> None:
-        print(results.row(line, exercise), flush=True)
+        print(results.row(line, exercise))
         shown.append(line)
 
     result = check(exercise, directory, chosen, machine, show=show_line if show else None)
     for line in result.lines if show and not shown else ():
-        print(results.row(line, exercise), flush=True)
+        print(results.row(line, exercise))
     return result
 
 
@@ -331,19 +331,15 @@ def _grade(exercise: Exercise, options: argparse.Namespace) -> int:
     if options.ktap:
         print(result_files.ktap(result))
     else:
-        # Flush now, because checking the earlier stages may take a while.
-        print(results.outcome(result), flush=True)
+        print(results.outcome(result))
         given = seed.requested(options.seed) is not None
 
         def seed_of(before: str) -> int:
             return (not given and records.failed_seed(before)) or result.seed
 
         if not options.only:
-            again = earlier.check_again(exercise, seed_of, options.machine, reuse=not given)
-            for one, line in again:
-                print(line, flush=True)
-                if one and not one.full:
-                    records.settle(one.exercise, one.seed, False)
+            for line in earlier.check_again(exercise, seed_of, options.machine, reuse=not given):
+                print(line)
     return 0 if result.earned == 100 else 1
 
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 """Check earlier stages again if their sources or other inputs of their points have changed.
 
-A later stage builds on files of earlier ones, and the kit may be newer than a result. A result with
-full points (the speed does not matter) is stored with a digest of everything that it depends on, so
-that unchanged stages are not tested again.
+A later stage builds on files of earlier ones, and the kit may be newer than a result. The outcome
+of a stage, without its speed, is stored with a digest of everything that it depends on, so that
+unchanged stages are not tested again.
 """
 
 from __future__ import annotations
@@ -87,11 +87,10 @@ def is_right(result: CheckResult) -> bool:
 
 def check_again(
     exercise: Exercise, seed_of: Callable[[str], int], machine: str, reuse: bool = True
-) -> Iterator[tuple[CheckResult | None, str]]:
+) -> Iterator[str]:
     """Check the learner's copies of earlier stages, without their speed. Yield a line for each.
 
-    With reuse, a copy that was right is not checked if nothing that it depends on has changed; the
-    result is then None.
+    With reuse, a copy is not checked if nothing that it depends on has changed since the last time.
     """
     if not exercise.arithmetic:
         return
@@ -101,19 +100,24 @@ def check_again(
         directory = skeleton.learner_directory(before.name)
         if directory is None or not before.arithmetic:
             continue
-        begin = f"{before.label}, {paths.shown(directory)}"
         state = digest(before, directory, machine)
-        if reuse and records.right_before(before.name, state):
-            yield None, f"{begin}: all right, and unchanged since"
-            continue
-        chosen = seed_of(before.name)
-        result = check(before, directory, chosen, machine, speed=False)
-        if is_right(result):
-            records.note_right(before.name, chosen, state)
-        wrong = next((line for line in result.lines if not line.full), None)
-        message = "all right still"
-        if wrong:
-            message = f"{result.earned} of {result.possible} points; {wrong.name}: {wrong.remark}"
-        elif before.course.speed:
-            message += ", its speed not measured again"
-        yield result, f"{begin}: {message}"
+        kept = records.outcome_before(before.name, state) if reuse else None
+        if kept is None:
+            chosen = seed_of(before.name)
+            result = check(before, directory, chosen, machine, speed=False)
+            outcome = _wrong(result)
+            records.note_outcome(before.name, chosen, state, outcome)
+            message = outcome or "all right still"
+            if not outcome and before.course.speed:
+                message += ", its speed not measured again"
+        else:
+            message = f"{kept or 'all right'}, and unchanged since"
+        yield f"{before.label}, {paths.shown(directory)}: {message}"
+
+
+def _wrong(result: CheckResult) -> str:
+    """Return the points and the first line that is not full, or ""."""
+    wrong = next((line for line in result.lines if not line.full), None)
+    if wrong is None:
+        return ""
+    return f"{result.earned} of {result.possible} points; {wrong.name}: {wrong.remark}"

@@ -95,10 +95,10 @@ def failed_seed(name: str) -> int | None:
 def settle(name: str, seed: int, passed: bool) -> None:
     """Store the seed of a failure, so that the next check uses it; delete it after a pass.
 
-    A failure also deletes the digest that note_right() stored.
+    A failure also deletes the outcome that note_outcome() stored.
     """
     if not passed:
-        _store_right(name, "")
+        _store_outcome(name, "", "")
     kept = _failed()
     if passed and kept.get(name) != seed:
         return
@@ -110,7 +110,7 @@ def settle(name: str, seed: int, passed: bool) -> None:
 
 
 def _read(file: str) -> dict[str, str]:
-    """Return the digests of exercises in one of the files, or {} if it cannot be read."""
+    """Return the texts about exercises in one of the files, or {} if it cannot be read."""
     try:
         found: dict[str, str] = json.loads((_folder() / file).read_text())
     except (OSError, ValueError):
@@ -118,24 +118,31 @@ def _read(file: str) -> dict[str, str]:
     return found if isinstance(found, dict) else {}
 
 
-def right_before(name: str, digest: str) -> bool:
-    """Return whether an exercise passed when its dependencies had this digest."""
-    return _read("right.json").get(name) == digest
+def outcome_before(name: str, digest: str) -> str | None:
+    """Return the outcome of an exercise's last test if its dependencies had this digest."""
+    kept, _, outcome = _read("outcomes.json").get(name, "").partition(" ")
+    return outcome if kept == digest else None
 
 
-def note_right(name: str, seed: int, digest: str) -> None:
-    """Store that an exercise passed with this seed and with this digest of its dependencies.
+def note_outcome(name: str, seed: int, digest: str, outcome: str) -> None:
+    """Store what is wrong with an exercise, with a digest of its dependencies; "" if it passed.
 
     If the exercise has failed with another seed, it must first pass with that seed.
     """
-    _store_right(name, digest if failed_seed(name) in (None, seed) else "")
+    if outcome:
+        settle(name, seed, False)
+    elif failed_seed(name) not in (None, seed):
+        digest = ""
+    _store_outcome(name, digest, outcome)
 
 
-def _store_right(name: str, digest: str) -> None:
-    kept = _read("right.json")
+def _store_outcome(name: str, digest: str, outcome: str) -> None:
+    kept = _read("outcomes.json")
     kept.pop(name, None)
+    if digest:
+        kept[name] = f"{digest} {outcome}"
     _folder().mkdir(parents=True, exist_ok=True)
-    (_folder() / "right.json").write_text(json.dumps(kept | ({name: digest} if digest else {})))
+    (_folder() / "outcomes.json").write_text(json.dumps(kept))
 
 
 def next_hint(name: str, task: int, last: int, function: str = "") -> int:
