@@ -93,12 +93,32 @@ def test_accepted(tmp_path: Path) -> None:
         ('asm("addq %0, (%1)" : : "r"(a), "r"(p) : "cc", "memory");', True),
         ('asm("addq %1, (%2)" : "+m"(*p) : "r"(a), "r"(p) : "cc");', True),
         ('asm("leaq (%1,%1,4), %0" : "=r"(a) : "r"(b));', True),
+        ('asm("nop\\n\\tlea (%0,%0,4), %0" : "+r"(a));', True),
         ('asm("mulq %3" : "=a"(a), "=d"(b) : "%0"(a), "rm"(b) : "cc");', True),
     ],
 )
 def test_assembly_that_accesses_memory_must_say_so(statement: str, right: bool) -> None:
     said = allowed_c.first_refused(f'# 1 "x.c"\nvoid f(void)\n{{\n\t{statement}\n}}\n', "x.c")
     assert said == "" if right else "x.c:3: assembly accesses" in said
+
+
+@pytest.mark.parametrize(
+    ("statement", "output"),
+    [
+        ('asm("movq %2, %0\\n\\tmulq %3" : "=a"(a), "=d"(b) : "r"(a), "r"(b));', "0"),
+        ('asm("mulq %3; addq %4, %0" : "=a"(a), "=d"(b) : "0"(a), "rm"(b), "r"(p));', "1"),
+        ('asm("mov %[x], %[y]; add %[z], %[y]" : [y] "=r"(a) : [x] "r"(b), [z] "r"(p));', "0"),
+        ('asm("mulq %3; addq %4, %0" : "=a"(a), "=&d"(b) : "0"(a), "rm"(b), "r"(p));', ""),
+        ('asm("movq %2, %0\\n\\tmulq %3" : "=&a"(a), "=&d"(b) : "r"(a), "r"(b));', ""),
+        ('asm("mulq %3" : "=a"(a), "=d"(b) : "%0"(a), "rm"(b) : "cc");', ""),
+        ('asm("cmpq %1, %0\\n\\tcmovaq %1, %0" : "+r"(a) : "r"(b) : "cc");', ""),
+        ('asm("bsrq %1, %q0" : "+r"(a) : "rm"(b));', ""),
+        ('asm("addq %2, %0\\n\\tadcq $0, %1" : "+r"(a), "+r"(b) : "r"(p) : "cc");', ""),
+    ],
+)
+def test_an_output_that_is_written_early_must_say_so(statement: str, output: str) -> None:
+    said = allowed_c.first_refused(f'# 1 "x.c"\nvoid f(void)\n{{\n\t{statement}\n}}\n', "x.c")
+    assert said == "" if not output else f"writes output {output} before" in said, said
 
 
 @pytest.mark.parametrize(

@@ -40,10 +40,15 @@ _DIRECTIVES = re.compile(
 # An instruction of an asm template that accesses memory through a register. The instruction lea
 # computes an address only.
 _THROUGH_REGISTER = re.compile(
-    r"(?:^|[;\n])\s*(?!lea)(?:[^;\n]*\(\s*%|(?:rep\w*\s+)?(?:movs|stos|lods|scas|cmps)[bwlq]\b)"
+    r"(?:^|[;\n])(?!\s*lea)(?:[^;\n]*\(\s*%|\s*(?:rep\w*\s+)?(?:movs|stos|lods|scas|cmps)[bwlq]\b)"
 )
 # An operand or clobber that tells the compiler that an asm statement accesses memory.
 _MEMORY = re.compile(r'"(?:memory|[=+&]*[moV])"')
+# A reference to an operand in an asm template, and the constraint of an operand with its name.
+_REFERENCE = re.compile(r"%[a-zA-Z]?(?:(\d)|\[(\w+)\])")
+# Instructions that write rax and rdx, and instructions that write none of their operands.
+_WIDE = re.compile(r"\s*(?:i?mul|i?div)[bwlq]?\s+[^,]*$")
+_ONLY_READS = re.compile(r"\s*(?:cmp|test|bt|push)[bwlq]?\b")
 _ESCAPED = {"n": "\n", "t": "\t", '"': '"'}
 _REGISTER = re.compile(r"%?[er]?([abcd]x|[sd]i|[sb]p|[abcd]l|[sd]il)|r\d+[dwb]?|[xw]\d+")
 _TOKEN = re.compile(
@@ -110,6 +115,11 @@ def _rows(source: str) -> list[tuple[int, str]]:
         rows.append((number, line.replace("\0", "")))
         number += 1 + line.count("\0")
     return rows
+
+
+def without_comments(source: str) -> str:
+    """Return a source without comments and with continued lines joined."""
+    return "\n".join(line for _, line in _rows(source))
 
 
 def words(source: str) -> set[str]:
@@ -287,12 +297,61 @@ def _assembly(found: list[Token], i: int) -> str:
         return _refusal(found[i], f"{(match[1] or match[2]).strip()} in assembly")
     if "\\" in template:
         return _refusal(found[i], "an escape sequence in assembly")
+    if output := _written_early(template, group):
+        return (
+            f"{found[i].file}:{found[i].line}: assembly writes output {output} before it has read"
+            " all inputs, and one of them may be in the same register; write & after the ="
+        )
     if _THROUGH_REGISTER.search(template) and not any(_MEMORY.fullmatch(x.text) for x in group):
         return (
             f"{found[i].file}:{found[i].line}: assembly accesses memory, and the compiler does not"
             ' know that; add "memory" to its clobbers'
         )
     return ""
+
+
+def _written_early(template: str, group: list[Token]) -> str:
+    """Return the number of an output that an asm statement writes before it reads an input, or "".
+
+    An output with & never shares its register with an input, and neither does an output that is an
+    input, too.
+    """
+    outputs, inputs = _operands(group)
+    tied = {constraint.strip("%") for _, constraint in inputs}
+    names = {name: i for i, (name, _) in enumerate([*outputs, *inputs]) if name}
+    shared = {
+        i
+        for i, (_, constraint) in enumerate(outputs)
+        if constraint.startswith("=") and "&" not in constraint and str(i) not in tied
+    }
+    early: set[int] = set()
+    for instruction in re.split(r"[;\n]", template):
+        used = [
+            names.get(m[2], -1) if m[2] else int(m[1]) for m in _REFERENCE.finditer(instruction)
+        ]
+        if early and any(place >= len(outputs) for place in used):
+            return str(min(early))
+        if _WIDE.match(instruction):
+            early |= {i for i in shared if re.search("[ad]", outputs[i][1])}
+        elif used and used[-1] in shared and not _ONLY_READS.match(instruction):
+            early.add(used[-1])
+    return ""
+
+
+def _operands(group: list[Token]) -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
+    """Return the names and constraints of an asm statement's outputs and inputs.
+
+    group has no brackets, so the name of an operand stands before its constraint.
+    """
+    sections: list[list[tuple[str, str]]] = [[]]
+    for before, token in itertools.pairwise(group):
+        if token.text == ":":
+            sections.append([])
+        elif token.text.startswith('"'):
+            name = before.text if re.fullmatch(r"\w+", before.text) else ""
+            sections[-1].append((name, token.text.strip('"')))
+    _, outputs, inputs = [*sections, [], []][:3]
+    return outputs, inputs
 
 
 def _names(found: list[Token], i: int) -> bool:

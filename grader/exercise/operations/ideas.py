@@ -397,11 +397,12 @@ def _base(stage: Stage) -> int:
 def operands(
     stage: Stage, call: CountedCall, state: int, ones: int = 0
 ) -> tuple[list[int], list[int]]:
-    """Return the words of the operands that fill() in counted/counted.c generates.
+    """Return the words of the operands that random_number() in counted/counted.c generates.
 
     The lowest word is first. The first operand is the larger one.
     """
     base = _base(stage)
+    drop = state % 61 if base == 2**64 else 0
     found: list[list[int]] = []
     for least, size in ((base // 2, call.size), (base // 4, call.second or call.size)):
         drawn: list[int] = []
@@ -414,7 +415,7 @@ def operands(
                 row[place // 64] |= 1 << place % 64
         else:
             row = [word % base for word in drawn]
-            row[-1] = row[-1] % least + least
+            row[-1] = (row[-1] % least + least) >> drop
         found.append(row)
     return found[0], found[1]
 

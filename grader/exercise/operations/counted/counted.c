@@ -145,11 +145,12 @@ static void put_word(struct limbs a, size_t i, u64 word)
 }
 
 /*
- * Fill @a with random words. The top word is from @least to 2 * @least. If
- * @ones is not 0, the number has at most @ones one bits, and those of @least.
- * operands() in ideas.py does the same.
+ * Fill @a with random words. The top word is from @least to 2 * @least, without
+ * its lowest @drop bits. If @ones is not 0, the number has at most @ones one
+ * bits, and those of @least. operands() in ideas.py does the same.
  */
-static void fill(struct limbs a, u64 least, u64 *state, unsigned int ones)
+static void fill(struct limbs a, u64 least, u64 *state, unsigned int ones,
+		 unsigned int drop)
 {
 	size_t words = a.size * a.bytes / 8;
 
@@ -169,9 +170,31 @@ static void fill(struct limbs a, u64 least, u64 *state, unsigned int ones)
 		if (BASE)
 			word %= BASE;
 		if (i + 1 == words)
-			word = word % least + least;
+			word = (word % least + least) >> drop;
 		put_word(a, i, word);
 	}
+}
+
+/* Make @a a random number of @words words, as fill() does. Return its limbs. */
+static struct limbs random_number(struct bignum *a, size_t words, u64 least,
+				  u64 *state, unsigned int ones,
+				  unsigned int drop)
+{
+	struct limbs limbs = room_of(a, words);
+
+	fill(limbs, least, state, ones, drop);
+	if (limbs.bytes == 4 && !((const u32 *)limbs.limb)[limbs.size - 1])
+		tested_set_size(a, limbs.size - 1);
+	return limbs_of(a);
+}
+
+/*
+ * Return how many bits random numbers of a request drop, from 0 to 60, so that
+ * their lengths and top bits vary. A limb in base BASE drops none.
+ */
+static unsigned int dropped(u64 seed)
+{
+	return BASE ? 0 : seed % 61;
 }
 
 /*
@@ -253,7 +276,7 @@ static void count_decimal(u64 words, u64 seed, u64 modulus)
 	if (!create(&account.call, number, size))
 		goto release;
 	f.big = number[0];
-	fill(room_of(number[0], words), HALF, &seed, 0);
+	random_number(number[0], words, HALF, &seed, 0, dropped(seed));
 	begin(&account);
 	ret = fib_decimal(&account.call, &f, digits, bound);
 	end(&account);
@@ -273,7 +296,8 @@ static void count_numbers(const struct request *ask)
 {
 	struct fib_account account = FIB_ACCOUNT(account);
 	size_t size = ask->size * 8 / tested_limb_bytes();
-	struct limbs first, second, third, result = { 0 };
+	unsigned int drop = dropped(ask->seed);
+	struct limbs first, second, result = { 0 };
 	u64 seed = ask->seed, same = seed;
 	struct bignum *number[3], *c;
 	bool modulo = ask->what == TESTED_SOLINAS || ask->what == TESTED_SHOUP;
@@ -281,21 +305,20 @@ static void count_numbers(const struct request *ask)
 	int ret, count = 0;
 
 	/* With this capacity, the result does not grow between the marks. */
-	if (!create(&account.call, number, 2 * size + 2))
+	if (!create(&account.call, number, 2 * size + 2 + seed % 8))
 		goto release;
 	if (BLOCKS == 1) {
 		number[1] = tested_at(number[0], 1);
 		number[2] = tested_at(number[0], 2);
 	}
 	c = number[ask->into ? 0 : 2];
-	first = room_of(number[0], ask->size);
-	second = room_of(number[1], ask->second);
-	if (ask->what == TESTED_INCREASE || ask->what == TESTED_DECREASE) {
-		third = room_of(c, ask->size);
-		fill(third, HALF, &same, 0); /* its operand, too */
-	}
-	fill(first, HALF, &seed, ask->ones);
-	fill(second, HALF / 2, &seed, ask->ones);
+	if (ask->what == TESTED_INCREASE || ask->what == TESTED_DECREASE)
+		random_number(c, ask->size, HALF, &same, 0,
+			      drop); /* its operand, too */
+	first = random_number(number[0], ask->size, HALF, &seed, ask->ones,
+			      drop);
+	second = random_number(number[1], ask->second, HALF / 2, &seed,
+			       ask->ones, drop);
 	if (ask->what == TESTED_DIV5) {
 		u64 lowest = *(u64 *)first.limb;
 
@@ -399,13 +422,13 @@ static void count_digits(const struct request *ask)
 		goto free;
 	first = (struct limbs){ tested_digit(both, 0), size, 2 };
 	second = (struct limbs){ tested_digit(both, 1), size, 2 };
-	fill(source, HALF, &seed, 0);
+	fill(source, HALF, &seed, 0, 0);
 	if (ask->what == TESTED_FIFTH)
 		*word -= *word % 5; /* a multiple of 5, like the base */
 	digits_of_words(first, word, words, !prints);
 	if (ask->ones)
 		run_of_zeros(first);
-	fill(source, HALF / 2, &seed, 0);
+	fill(source, HALF / 2, &seed, 0, 0);
 	digits_of_words(second, word, words, !prints);
 	begin(&account);
 	ret = tested_digits_operate(ask->what, both, text, words * WORD_DIGITS);
