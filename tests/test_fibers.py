@@ -48,22 +48,27 @@ def short(name: str) -> tuple[FiberTest, ...]:
 
 
 @pytest.mark.parametrize(
-    ("claim", "named"),
+    ("claim", "fault"),
     [
         ("cmpxchg_acquire(&fiber->owner, NULL, me)", ""),
         ("cmpxchg(&fiber->owner, NULL, me)", ""),
         ("cmpxchg_relaxed(&fiber->owner, NULL, me);\n\tsmp_acquire__after_ctrl_dep()", ""),
-        ("cmpxchg_relaxed(&fiber->owner, NULL, me)", "cmpxchg_relaxed"),
-        ("cmpxchg_local(&fiber->owner, NULL, me)", "cmpxchg_local"),
+        (
+            "cmpxchg_relaxed(&fiber->owner, NULL, me)",
+            "cmpxchg_relaxed does not order later accesses",
+        ),
+        (
+            "cmpxchg_local(&fiber->owner, NULL, me);\n\tsmp_mb()",
+            "cmpxchg_local is atomic on one CPU only",
+        ),
     ],
 )
-def test_a_claim_must_order_later_accesses(claim: str, named: str) -> None:
+def test_a_claim_must_be_atomic_and_order_later_accesses(claim: str, fault: str) -> None:
     kits = "cmpxchg_acquire(&fiber->owner, NULL, me)"
     text = (build.SOURCES / "fiber.c").read_text()
     assert text.count(kits) == 1
     message = build.unordered(text.replace(kits, claim), "fiber.c")
-    wanted = f"fiber.c: {named} does not order later accesses; use cmpxchg_acquire"
-    assert message == (wanted if named else "")
+    assert message == (f"fiber.c: {fault}; use cmpxchg_acquire" if fault else "")
 
 
 @pytest.mark.parametrize(

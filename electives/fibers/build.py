@@ -121,16 +121,20 @@ def excluded() -> list[str]:
 
 
 # Operations that do not order later accesses, and the barriers that may follow them.
-_UNORDERED = re.compile(r"\w*xchg\w*_(?:relaxed|release|local)")
+_UNORDERED = re.compile(r"\w*xchg\w*_(?:relaxed|release)")
+# Operations that are atomic on one CPU only. No barrier makes them atomic.
+_LOCAL = re.compile(r"\w*xchg\w*_local\w*|(?:this|raw)_cpu_\w*xchg\w*")
 _BARRIERS = {"smp_mb", "smp_rmb", "smp_mb__after_atomic", "smp_acquire__after_ctrl_dep"}
 
 
 def unordered(text: str, shown: str) -> str:
-    """Return a message if a claim in fiber.c orders no later access, else "".
+    """Return a message if a claim in fiber.c is not atomic or orders no later access, else "".
 
     No test on x86 shows this mistake, because every atomic operation there is a full barrier.
     """
     words = allowed_c.words(text)
+    if local := sorted(filter(_LOCAL.fullmatch, words)):
+        return f"{shown}: {local[0]} is atomic on one CPU only; use cmpxchg_acquire"
     found = sorted(filter(_UNORDERED.fullmatch, words))
     if not found or words & _BARRIERS:
         return ""

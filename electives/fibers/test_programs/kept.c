@@ -35,7 +35,7 @@ static void *ends_in_it(void *unused)
 /*
  * Return the number of blocks in a file of traces that the module has
  * allocated. A trace begins with its number of blocks; its other lines are the
- * functions.
+ * functions. No check is counted here, because the number of calls varies.
  */
 static unsigned long blocks_in(const char *path)
 {
@@ -43,7 +43,8 @@ static unsigned long blocks_in(const char *path)
 	FILE *file = fopen(path, "r");
 	char line[512];
 
-	CHECK(file);
+	if (!file)
+		fiber_test_failed(__FILE__, __LINE__, path);
 	while (fgets(line, sizeof(line), file)) {
 		if (strstr(line, " age="))
 			blocks = strtoul(line, NULL, 10);
@@ -61,7 +62,8 @@ static unsigned long blocks_of_the_module(void)
 	unsigned long sum = 0;
 	glob_t found;
 
-	SAME(glob(TRACES, 0, NULL, &found), 0);
+	if (glob(TRACES, 0, NULL, &found))
+		fiber_test_failed(__FILE__, __LINE__, TRACES);
 	for (size_t i = 0; i < found.gl_pathc; i++)
 		sum += blocks_in(found.gl_pathv[i]);
 	globfree(&found);

@@ -7,6 +7,7 @@
 #define NODES 1000
 #define LISTS 1000
 #define LARGE 800
+#define TINY 3000000
 
 /* make elective=kbench check draws the seed. */
 #define SEED 1
@@ -72,6 +73,20 @@ static int make_list(void)
 	return sum == NODES * (NODES - 1) / 2;
 }
 
+/* Allocate and free more tiny blocks than the whole memory can hold. */
+static int tiny_blocks(void)
+{
+	for (int round = 0; round < TINY; round++) {
+		unsigned char *block = malloc(1 + round % 16);
+
+		if (!block)
+			return 0;
+		block[round % 16] = 3;
+		free(block);
+	}
+	return 1;
+}
+
 /* Allocate blocks of up to 4 MB, one at a time, about 500 MB in total. */
 static int large_blocks(void)
 {
@@ -116,6 +131,10 @@ int main(void)
 	}
 	if (!large_blocks()) {
 		printf("no memory for a block of up to 4 MB\n");
+		return 1;
+	}
+	if (!tiny_blocks()) {
+		printf("no memory for a block of up to 16 bytes\n");
 		return 1;
 	}
 	left = draw(BLOCKS / 2);

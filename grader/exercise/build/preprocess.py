@@ -119,11 +119,19 @@ def _options(stage: Stage, headers: str, vector_file: bool) -> tuple[str, ...]:
 def _renaming(own: Texts, adapter: Path, stage: Stage) -> str:
     """Return a message if a header of the stage defines a macro with a name of the adapter."""
     place = f"{stages.place(stage)}/"
-    functions = _FUNCTION.findall(adapter.read_text(encoding="utf-8"))
+    text_of_adapter = adapter.read_text(encoding="utf-8")
+    functions = _FUNCTION.findall(text_of_adapter)
+    # A macro of the kit's headers may be used there; other names must mean what they mean elsewhere.
+    kits = {
+        name
+        for header in stages.kit(stage.number).directory.glob("*.h")
+        for name in re.findall(r"^#\s*define (\w+)", header.read_text(), re.MULTILINE)
+    }
+    used = allowed_c.words(text_of_adapter) - kits
     for text in own.defining.values():
         for file, number, line in allowed_c.lines(text.decode(errors="surrogateescape"), place):
             macro = _MACRO.match(line)
-            if macro and (macro[1] in functions or _TESTED.match(macro[1])):
+            if macro and (macro[1] in used.union(functions) or _TESTED.match(macro[1])):
                 shown = f"{paths.shown(stage.directory)}/{file.removeprefix(place)}"
                 return f"{shown}:{number}: {macro[1]} is a name of the kit's tests; rename it"
     return ""
