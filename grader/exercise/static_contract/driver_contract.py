@@ -96,11 +96,9 @@ INLINE = re.compile(
 )
 # Macros of kernel headers that join two words, and so could hide one of the words above.
 JOINED = re.compile(r"_*PASTE|CONCATENATE|__CONCAT\w*")
-# Uses of the module's own description other than as an owner. A driver could recognise the builds of
-# the tests by it, because they have parameters.
-OWN_MODULE = re.compile(
-    r"\bTHIS_MODULE\b\s*(?:->|[^\s,;)}])|\bstruct\s+module\b|\b__this_module\b"
-)
+# Uses of the module's own description other than as an owner. A driver could recognise the builds
+# of the tests by it, because they have parameters.
+OWN_MODULE = re.compile(r"\bTHIS_MODULE\b\s*(?:->|[^\s,;)}])|\bstruct\s+module\b|\b__this_module\b")
 # The words that a driver's source must not contain, and what it may use instead.
 WORDS = {
     UNCHECKED: CHECKED,
