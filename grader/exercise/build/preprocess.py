@@ -121,7 +121,7 @@ def _renaming(own: Texts, adapter: Path, stage: Stage) -> str:
     place = f"{stages.place(stage)}/"
     text_of_adapter = adapter.read_text(encoding="utf-8")
     functions = _FUNCTION.findall(text_of_adapter)
-    # A macro of the kit's headers may be used there; other names must mean what they mean elsewhere.
+    # Macros of the kit's headers are used there. No other name may be a macro.
     kits = {
         name
         for header in stages.kit(stage.number).directory.glob("*.h")
