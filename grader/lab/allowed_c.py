@@ -117,11 +117,6 @@ def _rows(source: str) -> list[tuple[int, str]]:
     return rows
 
 
-def without_comments(source: str) -> str:
-    """Return a source without comments and with continued lines joined."""
-    return "\n".join(line for _, line in _rows(source))
-
-
 def words(source: str) -> set[str]:
     """Return the words of a source, except in comments, strings and names of included files."""
     found: set[str] = set()

@@ -96,9 +96,6 @@ INLINE = re.compile(
 )
 # Macros of kernel headers that join two words, and so could hide one of the words above.
 JOINED = re.compile(r"_*PASTE|CONCATENATE|__CONCAT\w*")
-# Uses of the module's own description other than as an owner. A driver could recognise the builds
-# of the tests by it, because they have parameters.
-OWN_MODULE = re.compile(r"\bTHIS_MODULE\b\s*(?:->|[^\s,;)}])|\bstruct\s+module\b|\b__this_module\b")
 # The words that a driver's source must not contain, and what it may use instead.
 WORDS = {
     UNCHECKED: CHECKED,
@@ -118,8 +115,6 @@ def violations(path: Path, tree: Path) -> list[ContractViolation]:
         for pattern, instead in WORDS.items()
         if pattern.fullmatch(word)
     ]
-    if match := OWN_MODULE.search(allowed_c.without_comments(source)):
-        found.append(ContractViolation("THIS_MODULE as an owner only", f"a use of {match[0]}"))
     for letter, name in sorted(stage_contract.symbols(path)):
         if letter == "U" and not _is_allowed(name):
             advice = next((t for pattern, t in INSTEAD.items() if re.fullmatch(pattern, name)), "")
