@@ -21,6 +21,8 @@ from types import FrameType
 from grader.base import paths
 from grader.base.errors import LabError
 
+# The maximum number of passes to remove a folder.
+REMOVALS = 5
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _folders: set[Path] = set()
 _staying: set[Path] = set()
@@ -114,7 +116,11 @@ def remove(path: Path) -> None:
         path.rename(going)
     except OSError:
         shutil.rmtree(path, ignore_errors=True)
-    shutil.rmtree(going, ignore_errors=True)
+    # If the other thread removes files at the same time, a pass can miss some of them.
+    for _ in range(REMOVALS):
+        shutil.rmtree(going, ignore_errors=True)
+        if not going.exists():
+            break
     _folders.discard(path)
 
 
