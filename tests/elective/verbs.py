@@ -6,8 +6,6 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-import numpy as np
-
 from electives import source_folder
 from grader.base import paths, test_record
 from grader.base.errors import MachineError
@@ -72,7 +70,5 @@ def _test(where: Machine, built: Module, task: int) -> Finding | None:
     finally:
         guest.stop()
     failure, record = test_record.split(said.rstrip("\n") + "\n")
-    wrong = failure.strip() or test_record.fault(
-        record, nonce, np.array(CHECKS[task - 1], np.uint64)
-    )
+    wrong = failure.strip() or test_record.fault(record, nonce, CHECKS[task - 1])
     return Finding("wrong", wrong) if wrong else kernel_log.first_problem(console, built)
