@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import subprocess
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -91,11 +93,13 @@ def test_a_program_that_does_as_it_is_asked_is_believed(tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def open_folder() -> Path:
-    """Return a folder that every user can read."""
-    folder = paths.BUILD / "tests-records"
-    folder.mkdir(parents=True, exist_ok=True)
-    return folder
+def open_folder() -> Iterator[Path]:
+    """Yield a folder that every user can read. Tests in other processes have their own."""
+    paths.BUILD.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix="tests-records-", dir=paths.BUILD) as name:
+        folder = Path(name)
+        folder.chmod(0o755)
+        yield folder
 
 
 @needs_sandbox

@@ -81,10 +81,10 @@ def digest(nonce: int, values: Sequence[int]) -> int:
 
     This takes about 1 us for each check, less than numpy takes to start.
     """
-    sum_of_all = 0
+    combined = 0
     for ordinal, value in enumerate(values, 1):
-        sum_of_all ^= _mix(nonce ^ _mix(ordinal ^ _mix(value)))
-    return sum_of_all
+        combined ^= _mix(nonce ^ _mix(ordinal ^ _mix(value)))
+    return combined
 
 
 def fault(record: Record | None, nonce: int, values: Sequence[int]) -> str:

@@ -36,8 +36,7 @@ PREPROCESSED = "-fpreprocessed"
 # other processors. The names are those in messages.
 NO_ASM = ("-DFIB_NO_ASM",)
 WITHOUT_ASSEMBLY = {NO_ASM: "with FIB_NO_ASM", ("-U__x86_64__",): "on another processor"}
-# A function that begins in the first column, a macro, and the names that the unit tests reserve.
-_FUNCTION = re.compile(r"^\w[^(;#]*?\b(\w+)\(", re.MULTILINE)
+# A macro, and the names that the unit tests reserve.
 _MACRO = re.compile(r"#(?:define|undef) (\w+)")
 _TESTED = re.compile(r"STAGE_|TESTED_|tested_")
 _NO_HEADER = re.compile(r"fatal error: [^\n]*: No such file or directory")
@@ -119,19 +118,17 @@ def _options(stage: Stage, headers: str, vector_file: bool) -> tuple[str, ...]:
 def _renaming(own: Texts, adapter: Path, stage: Stage) -> str:
     """Return a message if a header of the stage defines a macro with a name of the adapter."""
     place = f"{stages.place(stage)}/"
-    text_of_adapter = adapter.read_text(encoding="utf-8")
-    functions = _FUNCTION.findall(text_of_adapter)
     # Macros of the kit's headers are used there. No other name may be a macro.
     kits = {
         name
         for header in stages.kit(stage.number).directory.glob("*.h")
         for name in re.findall(r"^#\s*define (\w+)", header.read_text(), re.MULTILINE)
     }
-    used = allowed_c.words(text_of_adapter) - kits
+    used = allowed_c.words(adapter.read_text(encoding="utf-8")) - kits
     for text in own.defining.values():
         for file, number, line in allowed_c.lines(text.decode(errors="surrogateescape"), place):
             macro = _MACRO.match(line)
-            if macro and (macro[1] in used.union(functions) or _TESTED.match(macro[1])):
+            if macro and (macro[1] in used or _TESTED.match(macro[1])):
                 shown = f"{paths.shown(stage.directory)}/{file.removeprefix(place)}"
                 return f"{shown}:{number}: {macro[1]} is a name of the kit's tests; rename it"
     return ""
