@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
  * The driver of /dev/fibonacci, which is the same for every stage. fibdrv.h
- * describes its ABI, and stage.h the functions that a stage must define. The
- * build defines FIBDRV_STAGE, FIBDRV_NAME and FIBDRV_MAX_N from the stage's
- * manifest.
+ * describes its ABI, and stage.h the functions that a stage must define.
+ * manifest.c holds what differs between the stages.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -25,6 +24,7 @@
 
 #include "account.h"
 #include "fibdrv.h"
+#include "manifest.h"
 #include "stage.h"
 #include "stage_checks.h"
 
@@ -70,7 +70,7 @@ static ssize_t guarded_decimal(struct fib_call *call, const union fib_value *f,
 
 static loff_t fibdrv_llseek(struct file *file, loff_t offset, int whence)
 {
-	return fixed_size_llseek(file, offset, whence, FIBDRV_MAX_N);
+	return fixed_size_llseek(file, offset, whence, fibdrv_max_n);
 }
 
 /*
@@ -89,7 +89,7 @@ static ssize_t fibdrv_read(struct file *file, char __user *buf, size_t size,
 	char *digits;
 	ssize_t ret;
 
-	if (n > FIBDRV_MAX_N)
+	if (n > fibdrv_max_n)
 		return -EINVAL;
 	bound = digits_bound(n);
 	digits = kvmalloc(bound + GUARD_BYTES,
@@ -130,7 +130,7 @@ static ssize_t fibdrv_write(struct file *file, const char __user *buf,
 	u64 begin, ns;
 	int err;
 
-	if (n > FIBDRV_MAX_N)
+	if (n > fibdrv_max_n)
 		return -EINVAL;
 	if (!READ_ONCE(ktime_measure))
 		return size;
@@ -340,7 +340,7 @@ end:
 
 static bool measure_valid(const struct fibdrv_measure *m)
 {
-	return m->size == sizeof(*m) && !m->flags && m->n <= FIBDRV_MAX_N &&
+	return m->size == sizeof(*m) && !m->flags && m->n <= fibdrv_max_n &&
 	       m->spread <= m->n && m->repeat >= 1 &&
 	       m->repeat <= FIBDRV_MAX_REPEAT &&
 	       !memchr_inv(m->reserved, 0, sizeof(m->reserved));
@@ -404,14 +404,14 @@ static const struct file_operations fibdrv_fops = {
 static ssize_t stage_show(struct device *dev, struct device_attribute *attr,
 			  char *buf)
 {
-	return sysfs_emit(buf, "%d\n", FIBDRV_STAGE);
+	return sysfs_emit(buf, "%u\n", fibdrv_stage);
 }
 static DEVICE_ATTR_RO(stage);
 
 static ssize_t max_n_show(struct device *dev, struct device_attribute *attr,
 			  char *buf)
 {
-	return sysfs_emit(buf, "%d\n", FIBDRV_MAX_N);
+	return sysfs_emit(buf, "%u\n", fibdrv_max_n);
 }
 static DEVICE_ATTR_RO(max_n);
 
@@ -509,4 +509,3 @@ module_exit(fibdrv_exit);
 
 MODULE_LICENSE("Dual MIT/GPL");
 MODULE_AUTHOR("The fibdrv lab kit");
-MODULE_DESCRIPTION("Stage " __stringify(FIBDRV_STAGE) ": " FIBDRV_NAME);

@@ -23,12 +23,14 @@ from grader.lab.module import Kernel, Module, Recipe
 # The kit's files in the module; a file of the same name in a stage's directory is ignored.
 KIT_FILES = (
     "driver.c", "account.c", "account.h", "stage_checks.c", "stage_checks.h", "notices.c",
-    "fibdrv.h", "stage.h", "freestanding.h"
+    "fibdrv.h", "stage.h", "freestanding.h", "manifest.h"
 )  # fmt: skip
 KIT_OBJECTS = ("kit/driver", "kit/account", "kit/stage_checks", "kit/notices")
 # Further files of the kit in the module of a stage with vector files.
 VECTOR_FILES = ("vector.c", "vector.h")
 VECTOR_OBJECTS = ("kit/vector",)
+# The only file of the kit that is compiled for each stage.
+MANIFEST = "kit/manifest"
 SOURCE_BYTES = 1 << 20
 BUILD_FILES = ("Makefile", "Kbuild", "Makefile.include")
 
@@ -78,7 +80,7 @@ def sources(stage: Stage, excluded: list[str]) -> Iterator[Path]:
             excluded.append(f"{path.name} is left out: not a file of this directory")
         elif path.stat().st_size > SOURCE_BYTES:
             excluded.append(f"{path.name} is left out: larger than {SOURCE_BYTES:,} bytes")
-        elif path.name in KIT_FILES + VECTOR_FILES:
+        elif path.name in (*KIT_FILES, *VECTOR_FILES, f"{Path(MANIFEST).name}.c"):
             if not (path.name == "driver.c" and stage.own_driver):
                 excluded.append(f"{path.name} is left out: the kit's own file of this name is used")
         else:
@@ -202,23 +204,23 @@ def stage_objects(built: BuiltStage) -> list[Path]:
 
 
 def kit_objects(manifest: Manifest) -> tuple[str, ...]:
-    """Return the kit's objects in the module of a stage, without suffix."""
+    """Return the kit's objects in the module of a stage that no stage changes, without suffix."""
     return (*KIT_OBJECTS, *(VECTOR_OBJECTS if manifest.traits.vector else ()))
 
 
 def kit(manifest: Manifest, kernel: Kernel) -> Recipe:
-    """Return the recipe of the kit's files in a module, compiled once for all copies of a stage."""
+    """Return the recipe of the kit's files in a module, compiled once for all stages.
+
+    The files for vectors are only in the modules of stages that use them.
+    """
     names = (*KIT_FILES, *(VECTOR_FILES if manifest.traits.vector else ()))
     return Recipe(
         name=device.NAME,
-        folder=f"kit-{manifest.number}",
+        folder="kit-vector" if manifest.traits.vector else "kit",
         files={f"kit/{name}": (paths.COMMON / name).read_bytes() for name in names},
         objects=kit_objects(manifest),
         flags=(
             "-I$(src)/kit",
-            f"-DFIBDRV_STAGE={manifest.number}",
-            f"-DFIBDRV_MAX_N={manifest.max_n}",
-            f"-DFIBDRV_NAME='\"{manifest.name}\"'",
             # Forbid vectors and floating point on every kernel, even on uml, where they would work
             # because uml is a user process. The module must hold no unwind tables for debuggers.
             "-mgeneral-regs-only",
@@ -242,13 +244,14 @@ def _recipe(stage: Stage, kernel: Kernel, text: preprocess.Texts) -> Recipe:
     label, shown = stages.place(stage), paths.shown(stage.directory)
     # kbuild makes x.o from x.c, or copies it from x.o_shipped.
     names = sorted(name.rsplit(".", 1)[0] for name in own if name.endswith((".c", ".o_shipped")))
+    own[f"{MANIFEST}.c"] = (paths.COMMON / f"{Path(MANIFEST).name}.c").read_bytes()
     tag = hashlib.sha256(os.fsencode(stage.directory.resolve())).hexdigest()[:8]
     recipe = Recipe(
         name=device.NAME,
         # Shorten the directory's name, which may already have the maximum length of a file name.
         folder=f"{stage.key[:80]}-{tag}",
         files=own,
-        objects=tuple(names),
+        objects=(*names, MANIFEST),
         # The kernel disables this warning because of false alarms, but nothing else reports a
         # carry that is not initialised.
         flags=(
@@ -260,6 +263,7 @@ def _recipe(stage: Stage, kernel: Kernel, text: preprocess.Texts) -> Recipe:
             *shared.settings,
             *(f"CFLAGS_{name}.o := {preprocess.PREPROCESSED}" for name in names if not shipped),
             *_vector_settings(stage.manifest),
+            f"CFLAGS_{MANIFEST}.o := {' '.join(_definitions(stage.manifest))}",
         ),
         labels={label: label, "kit": "common"},  # replacements for folders in line markers
         support=("common",),
@@ -274,10 +278,19 @@ def _recipe(stage: Stage, kernel: Kernel, text: preprocess.Texts) -> Recipe:
     return replace(
         recipe,
         files={**shared.files, **own, **driver},
-        objects=(*shared.objects, *names),
+        objects=(*shared.objects, *recipe.objects),
         labels={**recipe.labels, "kit/driver.c": f"{label}/driver.c"},
         shown={**recipe.shown, "kit/driver.c": f"{shown}/driver.c"},
         shared=None,
+    )
+
+
+def _definitions(manifest: Manifest) -> tuple[str, ...]:
+    """Return the compiler options for manifest.c."""
+    return (
+        f"-DFIBDRV_STAGE={manifest.number}",
+        f"-DFIBDRV_MAX_N={manifest.max_n}",
+        f"-DFIBDRV_NAME='\"{manifest.name}\"'",
     )
 
 
@@ -309,7 +322,7 @@ def _violations(
 ) -> list[stage_contract.ContractViolation]:
     if stage.shipped:
         return []  # the kit's own object needs no check
-    kit = [made.directory / f"{name}.o" for name in kit_objects(stage.manifest)]
+    kit = [made.directory / f"{name}.o" for name in (*kit_objects(stage.manifest), MANIFEST)]
     return stage_contract.violations(
         objects, kit, kernel.instrumented, stage.traits, stages.place(stage)
     )

@@ -159,24 +159,31 @@ def _marked_texts(stage: Stage) -> dict[str, bytes]:
 
 
 def _kit(stage: Stage, kernel: Kernel) -> Recipe:
-    """Return the recipe of the kit's objects, compiled once for all copies of a stage."""
+    """Return the recipe of the kit's objects, compiled once for all stages of the same kind."""
     driver = stage_module.kit(stage.manifest, kernel)
     files = {name: text for name, text in driver.files.items() if name != "kit/driver.c"}
     for path in (FILES / "counted.c", test_program.ADAPTER.with_suffix(".h")):
         files[f"kit/{path.name}"] = path.read_bytes()
     return Recipe(
         name=NAME,
-        folder=f"counted-{stage.number}",
+        folder=f"counted-{_kind(stage)}{'-vector' * bool(stage.traits.vector)}",
         files=files,
         objects=("kit/counted", *(name for name in driver.objects if name != "kit/driver")),
         flags=(
             *driver.flags,
-            *stage.traits.macros(),
-            f"-DSTAGE_HAS_NUMBERS={int(stage.traits.numbers)}",
+            f"-DSTAGE_HAS_NUMBERS={int(_kind(stage) != 'word')}",
+            f"-DSTAGE_HAS_FFT={int(_kind(stage) == 'fft')}",
         ),
         settings=driver.settings,
         labels=driver.labels,
     )
+
+
+def _kind(stage: Stage) -> str:
+    """Return what kind of functions counted.c can call: of a word, of numbers, also of an FFT."""
+    if not stage.traits.numbers:
+        return "word"
+    return "fft" if "fft" in stage.traits.operations else "numbers"
 
 
 def counts(
@@ -206,7 +213,7 @@ def counts(
         guest = machine.boot(contents, digits=0)
         try:
             timeout = TIMEOUT * guest.speed_factor
-            _load(guest, timeout)
+            _load(guest, stage, timeout)
             while left:
                 costs = _costs(
                     _one(guest, stage, call, seed or 1, timeout) for call in left[0].drawn(seed)
@@ -253,8 +260,10 @@ def _assembly_everywhere(stage: Stage) -> bool:
     return False
 
 
-def _load(guest: Running, timeout: float) -> None:
-    marks = guest.channel.check(f"insmod {MODULE} && cat {PARAMETERS}/marks", timeout).split()
+def _load(guest: Running, stage: Stage, timeout: float) -> None:
+    blocks = 1 if stage.traits.results == "preallocated" else 3
+    insert = f"insmod {MODULE} decimal={stage.traits.decimal:d} blocks={blocks}"
+    marks = guest.channel.check(f"{insert} && cat {PARAMETERS}/marks", timeout).split()
     plugin.watch(guest.folder, [int(word, 16) for word in marks])
     guest.channel.check(f"echo ready | {device.CLIENT} batch", timeout)
 

@@ -80,10 +80,21 @@ struct request {
 	unsigned int ones, into;
 };
 
+/* Whether limbs are decimal. */
+static bool decimal;
+module_param(decimal, bool, 0);
+
+/*
+ * The number of blocks that hold three numbers: 1 if a single call creates all
+ * three, else 3.
+ */
+static unsigned int blocks = 3;
+module_param(blocks, uint, 0);
+
 #if STAGE_HAS_NUMBERS
 /* The base of the words, or 0 for 2^64; and half of the base. */
-#define BASE (STAGE_LIMB_IS_DECIMAL ? 1000000000000000000ULL : 0)
-#define HALF (BASE ? BASE / 2 : 1ULL << 63)
+#define BASE (decimal ? 1000000000000000000ULL : 0)
+#define HALF (decimal ? BASE / 2 : 1ULL << 63)
 
 /*
  * The limbs or digits of a number as data. Of a result, only the adapter knows
@@ -197,17 +208,11 @@ static unsigned int dropped(u64 seed)
 	return BASE ? 0 : seed % 61;
 }
 
-/*
- * The number of blocks that hold three numbers: 1 if a single call creates all
- * three.
- */
-#define BLOCKS (STAGE_RESULT_IS_PREALLOCATED ? 1 : 3)
-
 static bool create(struct fib_call *call, struct bignum **number, size_t size)
 {
 	bool made = true;
 
-	for (int i = 0; i < BLOCKS; i++) {
+	for (unsigned int i = 0; i < blocks; i++) {
 		number[i] = tested_create(call, 3, size);
 		made = made && number[i];
 	}
@@ -216,7 +221,7 @@ static bool create(struct fib_call *call, struct bignum **number, size_t size)
 
 static void release(struct bignum **number)
 {
-	for (int i = 0; i < BLOCKS; i++)
+	for (unsigned int i = 0; i < blocks; i++)
 		if (number[i])
 			tested_free(number[i]);
 }
@@ -307,7 +312,7 @@ static void count_numbers(const struct request *ask)
 	/* With this capacity, the result does not grow between the marks. */
 	if (!create(&account.call, number, 2 * size + 2 + seed % 8))
 		goto release;
-	if (BLOCKS == 1) {
+	if (blocks == 1) {
 		number[1] = tested_at(number[0], 1);
 		number[2] = tested_at(number[0], 2);
 	}
