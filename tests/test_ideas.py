@@ -87,14 +87,14 @@ def test_a_count_is_held_against_its_bounds(took: int, said: str) -> None:
 def test_a_call_that_was_wrong_follows_no_idea() -> None:
     takes = CountedCall("square", 64)
     assert ideas.unmet(
-        idea(0, 0, "allocations"), {takes: Finding("wrong", "square of 64 words is wrong")}
+        idea(0, 0, "allocations"), {takes: (Finding("wrong", "square of 64 words is wrong"),)}
     )
 
 
 def test_a_wrong_call_of_several_ideas_is_reported_once() -> None:
     both = (idea(0, 80), replace(idea(0, 1, "allocations"), text="no new number"))
     task = Task(1, "square", "", "square", 40, (), (), both)
-    counts = {CountedCall("square", 64): Finding("wrong", "square of 64 words is wrong")}
+    counts = {CountedCall("square", 64): (Finding("wrong", "square of 64 words is wrong"),)}
     judged = unit_tests.with_ideas(OperationOutcome(True, False, 90), task, counts)
     assert (judged.idea, judged.withheld) == ("square of 64 words is wrong", 40)
 
@@ -122,6 +122,7 @@ def test_a_bound_follows_the_size_of_the_call() -> None:
     assert ideas.unmet(quadratic, {call: (costs[0],)}) == ""
     message = ideas.unmet(quadratic, {call: tuple(costs)})
     assert message.startswith("square of 32 words takes 1,601 products; expected at most 1,600")
+    assert replace(quadratic, fixed=400).bounds(CountedCall("square", 32)) == (0, 400 + 6000 // 4)
 
 
 def test_a_seed_draws_sizes_from_the_whole_range() -> None:

@@ -68,20 +68,31 @@ def _task(task: Task) -> str:
 
 def _bounds(task: Task) -> Iterator[str]:
     """Yield the texts of the bounds that make a task's method necessary."""
-    for _, same in groupby(task.ideas, lambda idea: idea.text):
-        ideas = list(same)
-        if ideas[0].points < task.points:  # withheld once for all these bounds
-            yield f"{'; '.join(map(_bound, ideas))}, else {ideas[0].points} points less"
+    # The points of ideas with one text are withheld once.
+    for (_, withheld), same in groupby(task.ideas, lambda idea: _withheld(idea, task)):
+        by_call = groupby(same, lambda idea: (idea.takes, idea.grows > 0))
+        texts = [_bound(call, list(bounds), smaller) for (call, smaller), bounds in by_call]
+        if withheld < task.points:
+            yield f"{'; '.join(texts)}, else {withheld} points less"
         else:
-            yield from map(_bound, ideas)
+            yield from texts
 
 
-def _bound(idea: Idea) -> str:
-    bounds = [f"at least {idea.least:,}"] if idea.least else []
-    bounds += [f"at most {idea.at_most:,}"] if idea.at_most < UNBOUNDED else []
-    unit = re.sub(r"\b\w+_\w+\b", r"`\g<0>`", UNITS[idea.unit])  # names of functions as code
-    largest = " at the largest size, fewer below" if idea.grows else ""
-    return f"{_call(idea.takes)}: {' and '.join(bounds)} {unit}{largest}"
+def _withheld(idea: Idea, task: Task) -> tuple[str, int]:
+    return ("" if idea.points == task.points else idea.text, idea.points)
+
+
+def _bound(call: CountedCall, ideas: list[Idea], smaller: bool) -> str:
+    """Return the text of the bounds of one call; smaller ones for smaller sizes, if given."""
+    bounds = []
+    for idea in ideas:
+        unit = re.sub(r"\b\w+_\w+\b", r"`\g<0>`", UNITS[idea.unit])  # names of functions as code
+        limits = [f"at least {idea.least:,}"] if idea.least else []
+        limits += [f"at most {idea.at_most:,}"] if idea.at_most < UNBOUNDED else []
+        bounds.append(f"{' and '.join(limits)} {unit}")
+    largest = " at the largest size, fewer below" if smaller else ""
+    listed = " and ".join([", ".join(bounds[:-1]), bounds[-1]]) if bounds[1:] else bounds[0]
+    return f"{_call(call)}: {listed}{largest}"
 
 
 def _call(count: CountedCall) -> str:

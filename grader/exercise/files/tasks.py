@@ -107,8 +107,8 @@ class Idea:
     """A bound on the cost of a call, which only the method that a task teaches meets.
 
     A bound is an absolute number, because slow code could meet a bound on the ratio of two counts.
-    The bounds belong to the largest size of `takes`. At a smaller size they are less, as
-    size^grows. They lie between the counts of the kit's stage and of `plain`; `make par` checks
+    The bounds belong to the largest size of `takes`. At a smaller size they are less: they grow as
+    size^grows, except for the part `fixed` of at_most, the cost of a call of any size. They lie between the counts of the kit's stage and of `plain`; `make par` checks
     this at sizes of the whole range.
     """
 
@@ -120,11 +120,13 @@ class Idea:
     points: int  # The points that are withheld if the bound is not met.
     plain: Plain | None  # None if no stage has the method that the idea improves on.
     grows: float = 0.0
+    fixed: int = 0
 
     def bounds(self, counted: CountedCall) -> tuple[int, int]:
         """Return the least and the largest allowed count of a call with a drawn size."""
         part = (counted.size / self.takes.size) ** self.grows
-        return math.floor(self.least * part), math.ceil(self.at_most * part)
+        most = self.fixed + (self.at_most - self.fixed) * part
+        return math.floor(self.least * part), math.ceil(most)
 
 
 @dataclass(frozen=True)
@@ -282,6 +284,7 @@ def _idea(table: dict[str, Any], points: int) -> Idea:
         int(table.get("points", points)),
         _plain(table["plain"]) if "plain" in table else None,
         float(table.get("grows", 0)),
+        int(table.get("fixed", 0)),
     )
 
 

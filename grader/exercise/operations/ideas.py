@@ -105,8 +105,9 @@ class OperationCost:
     at: CountedCall | None = None  # the counted call, with its drawn size
 
 
-# The cost of each call at each drawn size, or a finding if it could not be counted.
-Counts = dict[CountedCall, tuple[OperationCost, ...] | Finding]
+# The costs of each call at its drawn sizes. A finding ends them if a size could not be counted.
+Costs = tuple[OperationCost | Finding, ...]
+Counts = dict[CountedCall, Costs]
 
 
 def counted_module(built: BuiltStage, kernel: Kernel, assembly: bool = False) -> Module:
@@ -189,15 +190,16 @@ def _kind(stage: Stage) -> str:
 def counts(
     machine: CountingMachine, stage: Stage, wanted: Collection[CountedCall], seed: int | None
 ) -> Counts:
-    """Count the instructions of the given calls. Return the costs or a finding for each call.
+    """Count the instructions of the given calls. Return the costs for each call.
 
-    If a call crashes its machine, the next call runs in a new machine.
+    If a call crashes its machine, its other sizes are not counted, and the next call runs in a new
+    machine.
     seed: draws the sizes; None for sizes that are spread over each range.
     """
     kernel = machine.kernel()
     built = stage_module.build(stage, kernel)
     if built.rejection:
-        return dict.fromkeys(wanted, Finding("wrong", built.rejection))
+        return dict.fromkeys(wanted, (Finding("wrong", built.rejection),))
     sources = list(stage_module.sources(stage, []))
     assembly = preprocess.has_plain_c(sources) and not _assembly_everywhere(stage)
     made = counted_module(built, kernel, assembly)
@@ -207,29 +209,30 @@ def counts(
             "correct the source",
         )
     contents = device.contents({NAME: made.stripped}, vectors=bool(stage.traits.vector))
-    found: Counts = {}
-    left = sorted(set(wanted), key=lambda one: (one.operation, one.size))
+    costs: dict[CountedCall, list[OperationCost | Finding]] = {one: [] for one in wanted}
+    ordered = sorted(costs, key=lambda one: (one.operation, one.size))
+    left = [(one, call) for one in ordered for call in one.drawn(seed)]
     while left:
         guest = machine.boot(contents, digits=0)
         try:
             timeout = TIMEOUT * guest.speed_factor
             _load(guest, stage, timeout)
             while left:
-                costs = _costs(
-                    _one(guest, stage, call, seed or 1, timeout) for call in left[0].drawn(seed)
-                )
-                if isinstance(costs, tuple) and not assembly:
+                one, call = left[0]
+                cost = _one(guest, stage, call, seed or 1, timeout)
+                if isinstance(cost, OperationCost) and not assembly:
                     # The kit has marked no multiplication, so these marks are the stage's own.
-                    costs = tuple(replace(cost, assembly=0) for cost in costs)
-                found[left.pop(0)] = costs
+                    cost = replace(cost, assembly=0)
+                costs[one].append(cost)
+                left.pop(0)
         except MachineError as error:
-            found[left[0]] = failure_classification.classify(error, guest, made).within(
-                f"count {left[0].call}"
-            )
-            left.pop(0)
+            one, call = left[0]
+            cause = failure_classification.classify(error, guest, made)
+            costs[one].append(cause.within(f"count {call.call}"))
+            left = [rest for rest in left if rest[0] != one]
         finally:
             guest.stop()
-    return found
+    return {one: tuple(of) for one, of in costs.items()}
 
 
 def _multiplications(text: bytes) -> int:
@@ -266,16 +269,6 @@ def _load(guest: Running, stage: Stage, timeout: float) -> None:
     marks = guest.channel.check(f"{insert} && cat {PARAMETERS}/marks", timeout).split()
     plugin.watch(guest.folder, [int(word, 16) for word in marks])
     guest.channel.check(f"echo ready | {device.CLIENT} batch", timeout)
-
-
-def _costs(counted: Iterable[OperationCost | Finding]) -> tuple[OperationCost, ...] | Finding:
-    """Return all costs, or the first finding."""
-    costs: list[OperationCost] = []
-    for one in counted:
-        if isinstance(one, Finding):
-            return one
-        costs.append(one)
-    return tuple(costs)
 
 
 def _one(
@@ -444,10 +437,9 @@ def calls(tasks: Iterable[Task]) -> set[CountedCall]:
 
 def unmet(idea: Idea, found: Counts) -> str:
     """Return a message if a count exceeds the bound of an idea, else ""."""
-    counted = found[idea.takes]
-    if isinstance(counted, Finding):
-        return counted.cause
-    for cost in counted:
+    for cost in found[idea.takes]:
+        if isinstance(cost, Finding):
+            return cost.cause
         call = cost.at or idea.takes
         if cost.divisions > (most := _most_divisions(call)):
             return (
@@ -481,19 +473,15 @@ def _bound_broken(idea: Idea, counted: OperationCost) -> str:
     return f"at most {at_most:,}" if took > at_most else ""
 
 
-def inconsistent(
-    idea: Idea,
-    own: tuple[OperationCost, ...] | Finding,
-    plain: tuple[OperationCost, ...] | Finding | None,
-) -> str:
+def inconsistent(idea: Idea, own: Costs, plain: Costs | None) -> str:
     """Return why an idea's bounds do not separate the kit's method from the plain one, or ""."""
     if message := unmet(idea, {idea.takes: own}):
         return f"the kit's own stage does not meet the bound: {message}"
     if plain is None or idea.plain is None:
         return ""
-    if isinstance(plain, Finding):
-        return f"{idea.plain.takes.call} of stage {idea.plain.stage}: {plain.cause}"
     for cost in plain:
+        if isinstance(cost, Finding):
+            return f"{idea.plain.takes.call} of stage {idea.plain.stage}: {cost.cause}"
         if not _bound_broken(idea, cost):
             call = f"{(cost.at or idea.plain.takes).call} of stage {idea.plain.stage}"
             took = f"{getattr(cost, idea.unit):,} {UNITS[idea.unit]}"
