@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Keep compiled files in the lab's cache, by a digest of everything that they depend on.
+"""Keep compiled and translated files in the lab's cache, by a digest of all that they depend on.
 
 An entry is one file, which is written atomically and holds a digest of its content. A damaged entry
 counts as absent. The store holds no file that was compiled from an untrusted source.
@@ -31,7 +31,7 @@ _DIGEST_BYTES = hashlib.sha256().digest_size
 
 
 def key(*parts: object) -> str:
-    """Return a digest of the inputs of a compilation: texts, bytes, numbers and tuples of them."""
+    """Return a digest of the inputs of a program: texts, bytes, numbers and tuples of them."""
     return hashlib.sha256(repr(parts).encode()).hexdigest()
 
 

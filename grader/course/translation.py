@@ -28,7 +28,7 @@ from pathlib import Path
 
 import polib
 
-from grader.base import command, paths, toml, wrapping
+from grader.base import command, object_store, paths, toml, wrapping
 from grader.base.errors import LabError
 from grader.course import texts
 from grader.course.export.marks import without_marked
@@ -151,9 +151,11 @@ def joined(markdown: str) -> str:
 def _po4a(language: str, option: str, merging: str = "--quiet") -> Iterator[Path]:
     """Run po4a on copies with joined paragraphs. Yield a folder with NAME.po and out/NAME.
 
+    po4a takes seconds, so its files for the same input are taken from the cache.
     merging: options for msgmerge, which updates the copies.
     """
-    if not shutil.which("po4a"):
+    program = shutil.which("po4a")
+    if not program:
         raise LabError("po4a not found", "run scripts/setup.sh translations")
     with tempfile.TemporaryDirectory(prefix=f"{paths.KIT}-") as temporary:
         folder = Path(temporary)
@@ -173,15 +175,29 @@ def _po4a(language: str, option: str, merging: str = "--quiet") -> Iterator[Path
             # -k 0: keep paragraphs in English that are not translated yet.
             how = '"-o markdown -o neverwrap -k 0"'
             lines.append(f"[type: text] in/{name} {language}:{folder}/out/{name} opt:{how}")
-        (folder / "po4a.cfg").write_text("\n".join(lines) + "\n")
-        call = ["po4a", option, "--quiet", "--msgmerge-opt", merging, "-M", "UTF-8"]
-        completed = subprocess.run(
-            [*call, str(folder / "po4a.cfg")], cwd=folder, capture_output=True, text=True
-        )
-        if completed.returncode:
-            output = (completed.stderr.strip() or f"status {completed.returncode}").splitlines()[-1]
-            raise LabError(f"po4a: {output}", "correct the .po file")
+        call = [program, option, "--quiet", "--msgmerge-opt", merging, "-M", "UTF-8"]
+        made_of = [line.replace(temporary, "") for line in lines], _contents(folder)
+        key = object_store.key(call, Path(program).stat().st_mtime_ns, *made_of)
+        stored = object_store.fetch(key)
+        (folder / "out").mkdir()
+        for name, content in stored.items():
+            (folder / name).write_bytes(content)
+        if not stored:
+            (folder / "po4a.cfg").write_text("\n".join(lines) + "\n")
+            completed = subprocess.run(
+                [*call, str(folder / "po4a.cfg")], cwd=folder, capture_output=True, text=True
+            )
+            if completed.returncode:
+                said = (completed.stderr.strip() or f"status {completed.returncode}").splitlines()
+                raise LabError(f"po4a: {said[-1]}", "correct the .po file")
+            object_store.keep(key, {**_contents(folder, "*.po"), **_contents(folder, "out/*")})
         yield folder
+
+
+def _contents(folder: Path, pattern: str = "**/*") -> dict[str, bytes]:
+    """Return the contents of the files in a folder, by their names below it."""
+    found = (path for path in sorted(folder.glob(pattern)) if path.is_file())
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in found}
 
 
 # Options for msgmerge: do not search for the old text of a new paragraph. This search takes
