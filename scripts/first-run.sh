@@ -25,14 +25,18 @@ stop_jobs() {
 }
 trap stop_jobs EXIT
 
-# Estimate the seconds that the setup takes on this computer: compiling the lab kernel takes 170 on
-# one CPU, downloading and unpacking 45.
-estimate() { echo $((170 / $(nproc) + 45)); }
+# minutes SECONDS: print the range of minutes that work of so many seconds takes. Virtual machines
+# differ by a factor of two, and so does one of them from hour to hour.
+minutes() { echo "$((($1 + 59) / 60)) to $((($1 * 2 + 59) / 60)) minutes"; }
 
+# The argument is the number of seconds that the command then needs on two CPUs, if it is known.
 main() {
-	local kernel status=0 log
+	local kernel status=0 log setup total
 	! compgen -G "$LAB_CACHE/venv-*/.complete" >/dev/null || exit 0
-	say "setting up the lab, once: packages, Python environment, kernels: about $(estimate) s"
+	# Compiling the lab kernel takes 170 seconds on one CPU, downloading and unpacking 45.
+	setup=$((170 / $(nproc) + 45))
+	total=${1:+$((setup + $1 * 2 / $(nproc)))}
+	say "setting up the lab, once: packages, Python environment, kernels: $(minutes "$setup")${total:+; the first report is there after $(minutes "$total")}"
 	# Install both groups with one apt-get. Without qemu, time is measured instead of
 	# instructions.
 	"$here/setup.sh" core qemu || "$here/setup.sh" core
@@ -55,4 +59,4 @@ main() {
 	jobs=()
 }
 
-main; exit
+main "$@"; exit
