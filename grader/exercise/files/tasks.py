@@ -36,6 +36,9 @@ UNBOUNDED = 2**63 - 1
 SIZES = 2
 # `make par` counts such a call at SPREAD + 1 sizes.
 SPREAD = 6
+# A range is wide if its ends have a larger ratio. One size is drawn from its last part in so many.
+WIDE = 16
+NEAR_THE_END = 16
 
 
 @dataclass(frozen=True)
@@ -64,7 +67,9 @@ class CountedCall:
         """Return the calls to count, with sizes that the seed determines.
 
         Divide the range into parts of equal ratio, and draw one size from each part, so that
-        different sizes are tested. Without a seed, return sizes that are spread over the range.
+        different sizes are tested. In a wide range, draw one more near its end, because some code
+        is right only up to some length. Without a seed, return sizes that are spread over the
+        range.
         """
         if not self.least:
             return (self,)
@@ -74,6 +79,7 @@ class CountedCall:
         else:
             drawing = random.Random(f"{seed} {self}")
             places = [(i + drawing.random()) / self.sizes for i in range(self.sizes)]
+            places += [1 - drawing.random() / NEAR_THE_END] * (ratio > WIDE)
         return tuple(self._of_size(round(self.least * ratio**place)) for place in places)
 
     def _of_size(self, size: int) -> CountedCall:

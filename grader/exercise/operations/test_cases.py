@@ -49,10 +49,18 @@ Tries = Callable[[random.Random, Stage], Iterator[OperationCase]]
 # The least share of the work of a product that must be announced. The rest allows loops that begin
 # or end one step earlier.
 _ANNOUNCED = 0.9
-# The number of products whose announced work is judged, and the bits of their factors. A number of
-# 1,300 bits has at least 20 limbs.
-_ANNOUNCEMENTS = 2
+# The bits of the factors of products whose announced work is judged. A number of 1,300 bits has at
+# least 20 limbs. Further products have longer factors, up to _MOST_PRODUCT bits.
 _ANNOUNCED_BITS = (1300, 2600)
+_LONG_ANNOUNCEMENTS = 2
+# The largest bits of operands whose result takes linear and quadratic time.
+_MOST_SUM, _MOST_PRODUCT = 100_000, 60_000
+
+
+def longest(stage: Stage, most: int, part: int = 1) -> int:
+    """Return the bits of the largest F(n) of a stage, or of a part of it, but at most `most`."""
+    phi = (1 + math.sqrt(5)) / 2
+    return min(most, int(stage.manifest.max_n * math.log2(phi)) // part)
 
 
 def announcements(rng: random.Random, stage: Stage, operation: str) -> Iterator[OperationCase]:
@@ -67,9 +75,10 @@ def announcements(rng: random.Random, stage: Stage, operation: str) -> Iterator[
     tested = [task.operation for task in course(stage.number).tasks]
     for verb in ("mul",) if stage.traits.slow else ("mul", "square"):
         homes = [home for home in (verb, f"long-{verb}", "compute") if home in tested]
-        for i in range(_ANNOUNCEMENTS if homes[:1] == [operation] else 0):
+        for i in range(1 + _LONG_ANNOUNCEMENTS if homes[:1] == [operation] else 0):
             bits = rng.randrange(*_ANNOUNCED_BITS)
-            bits *= 8 if i and stage.traits.subquadratic else 1  # for another method
+            if i:
+                bits = _any_length(rng, bits, longest(stage, _MOST_PRODUCT, 2))
             a, b = (1 << bits | rng.getrandbits(bits) for _ in "ab")
             factors = (a, b) if verb == "mul" else (a,)
             words = tuple(f"{factor:{form}}" for factor in factors)
@@ -121,6 +130,19 @@ def _numbers(rng: random.Random, count: int) -> Iterator[int]:
         yield _runs(rng, bits)
 
 
+def _any_length(rng: random.Random, least: int, most: int) -> int:
+    """Return a random length, which is as likely in each octave."""
+    return round(math.exp(rng.uniform(math.log(least), math.log(most))))
+
+
+def _long(rng: random.Random, most: int) -> Iterator[int]:
+    """Yield numbers of about `most` bits, and of random lengths below."""
+    for bits in (most, most - rng.randrange(most // 8), _any_length(rng, 1000, most)):
+        yield rng.getrandbits(bits)
+        yield (1 << bits) - 1 - (1 << rng.randrange(bits))
+        yield _runs(rng, bits)
+
+
 def _runs(rng: random.Random, bits: int) -> int:
     """Return a number of that many bits that consists of random runs of ones and zeros."""
     value, ones = 0, True
@@ -140,13 +162,31 @@ def pairs(
         yield a, rng.choice(numbers)
 
 
-def _binary(names: tuple[str, ...], function: Callable[[int, int], int], ordered: bool) -> Tries:
+def _binary(
+    names: tuple[str, ...],
+    function: Callable[[int, int], int],
+    ordered: bool,
+    most: int = _MOST_SUM,
+    part: int = 1,
+) -> Tries:
+    """Return a function that yields test cases of an operation on two numbers.
+
+    names: the names of the operation, with the result in a number of its own and in an operand
+    ordered: whether the first operand must be the larger one
+    most, part: the longest operands, see longest()
+    """
+
     def tries(rng: random.Random, stage: Stage) -> Iterator[OperationCase]:
-        for a, b in pairs(rng, _EDGES, list(_numbers(rng, 60))):
+        operands = [*pairs(rng, _EDGES, list(_numbers(rng, 60)))]
+        large = list(_long(rng, longest(stage, most, part)))
+        operands += [(a, rng.choice(large)) for a in large]
+        for a, b in operands:
             x, y = (max(a, b), min(a, b)) if ordered else (a, b)
             # The result of add may overwrite both operands, or none.
-            most = len(stage.traits.overwrites) if ordered else 2 * bool(stage.traits.overwrites)
-            allowed = names[: 1 + most]
+            replaced = (
+                len(stage.traits.overwrites) if ordered else 2 * bool(stage.traits.overwrites)
+            )
+            allowed = names[: 1 + replaced]
             for name in allowed:
                 size = max(x.bit_length(), y.bit_length())
                 yield OperationCase(f"{name} {x:x} {y:x}", f"{function(x, y):x}", size)
@@ -162,17 +202,23 @@ def _binary(names: tuple[str, ...], function: Callable[[int, int], int], ordered
 def _shifts(rng: random.Random, stage: Stage) -> Iterator[OperationCase]:
     for a in _numbers(rng, 40):
         for bits in (0, 1, 31, 32, 33, 63, 64, 65, rng.randrange(300)):
-            for name in ("lshift", "lshift-a")[: 2 if "a" in stage.traits.overwrites else 1]:
-                yield OperationCase(f"{name} {a:x} {bits}", f"{a << bits:x}", a.bit_length() + bits)
+            yield from _shift(stage, a, bits)
+    for a in _long(rng, longest(stage, _MOST_SUM)):
+        yield from _shift(stage, a, rng.randrange(66))
+
+
+def _shift(stage: Stage, a: int, bits: int) -> Iterator[OperationCase]:
+    for name in ("lshift", "lshift-a")[: 2 if "a" in stage.traits.overwrites else 1]:
+        yield OperationCase(f"{name} {a:x} {bits}", f"{a << bits:x}", a.bit_length() + bits)
 
 
 def _squares(rng: random.Random, stage: Stage) -> Iterator[OperationCase]:
-    for a in _numbers(rng, 100):
+    for a in (*_numbers(rng, 100), *_long(rng, longest(stage, _MOST_PRODUCT, 2))):
         yield OperationCase(f"square {a:x}", f"{a * a:x}", a.bit_length())
 
 
 def _copies(rng: random.Random, stage: Stage) -> Iterator[OperationCase]:
-    for a in _numbers(rng, 100):
+    for a in (*_numbers(rng, 100), *_long(rng, longest(stage, _MOST_SUM))):
         yield OperationCase(f"copy {a:x}", f"{a:x}", a.bit_length())
 
 
@@ -214,7 +260,7 @@ def _hard_dividends(rng: random.Random) -> Iterator[int]:
 def _decimals(rng: random.Random, stage: Stage) -> Iterator[OperationCase]:
     numbers = [*_numbers(rng, 30), *(10**i + d for i in range(45) for d in (-1, 0, 1))]
     if stage.traits.numbers:
-        numbers += _hard_dividends(rng)
+        numbers += [*_hard_dividends(rng), *_long(rng, longest(stage, _MOST_PRODUCT, 2))]
     else:
         numbers = [a & (1 << 64) - 1 for a in numbers]
     for a in numbers:
@@ -271,7 +317,7 @@ TRIES: dict[str, Tries] = {
     "add": _SUMS,
     "create": _creations,
     "sub": _binary(("sub", "sub-b", "sub-a"), lambda a, b: a - b, True),
-    "mul": _binary(("mul",), lambda a, b: a * b, False),
+    "mul": _binary(("mul",), lambda a, b: a * b, False, _MOST_PRODUCT, 2),
     "square": _squares,
     "lshift": _shifts,
     "copy": _copies,

@@ -45,6 +45,8 @@ _UNEQUAL = (
 _SHORT = 168
 # The size in limbs below which no stage splits a factor into halves.
 _NO_HALVES = 30
+# The largest operands, in limbs, of operations that take linear time.
+_LONGEST = 1200
 # The largest factors, in limbs, that earn the first points of a task about long products.
 LONG_SMALL = 700
 # The limit of bytes allocated at the peak, for each digit of F(n). With 16 bytes for a point and 16
@@ -84,40 +86,64 @@ def _numbers(rng: random.Random, count: int) -> Iterator[int]:
         yield B**limbs - 1 - 10 ** rng.randrange(LIMB_DIGITS * limbs)  # carries through many limbs
 
 
+def _long(rng: random.Random) -> Iterator[Decimal]:
+    """Yield long numbers. An int would be written in quadratic time."""
+    for limbs in (_LONGEST, rng.randrange(_LONGEST * 7 // 8, _LONGEST), rng.randrange(70, 1000)):
+        nines = "9" * (LIMB_DIGITS * limbs)
+        place = rng.randrange(len(nines))
+        yield Decimal(_some(rng, limbs))
+        yield Decimal(nines)
+        yield Decimal(f"{nines[:place]}8{nines[place:]}")  # carries through many limbs
+
+
+def _operands(rng: random.Random, count: int) -> Iterator[int | Decimal]:
+    yield from _numbers(rng, count)
+    yield from _long(rng)
+
+
+def _pairs(rng: random.Random) -> Iterator[tuple[int | Decimal, int | Decimal]]:
+    yield from pairs(rng, _EDGES, list(_numbers(rng, 60)))
+    long = list(_long(rng))
+    for a in long:
+        yield a, rng.choice(long)
+
+
 def _try(request: str, expected: int | Decimal, size: int | Decimal) -> OperationCase:
     return OperationCase(request, str(expected), len(str(size)))
 
 
 def _sums(rng: random.Random, stage: Stage) -> Iterator[OperationCase]:
-    for a, b in pairs(rng, _EDGES, list(_numbers(rng, 60))):
+    for a, b in _pairs(rng):
         for name in ("add", "add-a", "add-b"):
-            yield _try(f"{name} {a} {b}", a + b, max(a, b))
+            yield _try(f"{name} {a} {b}", _EXACT.add(a, b), max(a, b))
     for a in _numbers(rng, 20):
         for name in ("add-s", "add-t"):
             yield _try(f"{name} {a} {a}", 2 * a, a)
 
 
 def _differences(rng: random.Random, stage: Stage) -> Iterator[OperationCase]:
-    for a, b in pairs(rng, _EDGES, list(_numbers(rng, 60))):
+    for a, b in _pairs(rng):
         x, y = max(a, b), min(a, b)
         for name in ("sub", "sub-b", "sub-a"):
-            yield _try(f"{name} {x} {y}", x - y, x)
+            yield _try(f"{name} {x} {y}", _EXACT.subtract(x, y), x)
     for a in _numbers(rng, 20):
         for name in ("sub-s", "sub-t"):
             yield _try(f"{name} {a} {a}", 0, a)
 
 
 def _fifths(rng: random.Random, stage: Stage) -> Iterator[OperationCase]:
-    for a in _numbers(rng, 100):
+    for a in _operands(rng, 100):
+        five = _EXACT.multiply(a, 5)
         for name in ("div5", "div5-a"):
-            yield _try(f"{name} {5 * a}", a, 5 * a)
+            yield _try(f"{name} {five}", a, five)
 
 
 def _increases(rng: random.Random, stage: Stage) -> Iterator[OperationCase]:
-    for a in _numbers(rng, 60):
+    for a in _operands(rng, 60):
         for b in (0, 1, 2, B - 1, rng.randrange(B)):
-            yield _try(f"increase {a} {b}", a + b, a)
-            yield _try(f"decrease {a + b} {b}", a, a + b)
+            more = _EXACT.add(a, b)
+            yield _try(f"increase {a} {b}", more, a)
+            yield _try(f"decrease {more} {b}", a, more)
 
 
 def _product(a: str, b: str) -> str:
@@ -198,7 +224,7 @@ def _decimals(rng: random.Random, stage: Stage) -> Iterator[OperationCase]:
     numbers = [*_numbers(rng, 60), *(10**i + d for i in range(45) for d in (-1, 0, 1))]
     # Numbers with trailing zeros, whose digits are wrong if an approximate fraction is too small.
     numbers += [rng.randrange(1000) * 10 ** rng.randrange(36) for _ in range(100)]
-    for a in numbers:
+    for a in (*map(Decimal, numbers), *_long(rng)):
         text = str(a)
         for room, want in (
             (len(text), text), (len(text) + 9, text), (len(text) - 1, "ERANGE"), (0, "ERANGE"),
