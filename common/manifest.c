@@ -13,8 +13,7 @@ const unsigned int fibdrv_max_n = FIBDRV_MAX_N;
  * takes the compiler twenty times as long as the rest of this file.
  */
 #define TEXT(number) #number
-#define DESCRIPTION(number) \
-	"description=Stage " TEXT(number) ": " FIBDRV_NAME
+#define DESCRIPTION(number) "description=Stage " TEXT(number) ": " FIBDRV_NAME
 
 static const char description[]
 	__attribute__((section(".modinfo"), used, aligned(1))) =

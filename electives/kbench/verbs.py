@@ -67,13 +67,13 @@ def _source(task: int) -> Path:
 
 def _number(draw: random.Random) -> str:
     """Return an input line for 3.c: a letter for the format, a number, and more text."""
-    kind = draw.choice("duxoilw")
-    base = draw.choice("dxo") if kind == "i" else kind if kind in DIGITS else "d"
+    kind = draw.choice("duxoilXOw")
+    base = draw.choice("dxo") if kind == "i" else kind.lower() if kind.lower() in DIGITS else "d"
     digits = "".join(draw.choice(DIGITS[base]) for _ in range(draw.randint(1, 7)))
     if kind in "duxo" and draw.randrange(4) == 0:
         digits = "0" * draw.randint(20, 40) + digits
-    if kind in "lw":
-        digits += "".join(draw.choice(DIGITS["d"]) for _ in range(9))
+    if kind in "lXOw":
+        digits += "".join(draw.choice(DIGITS[base]) for _ in range(9))
     if kind == "i":
         digits = {"d": "1", "x": draw.choice(("0x", "0X")), "o": "0"}[base] + digits
     number = draw.choice(("", "-", "+")) + digits if draw.randrange(10) else "z"

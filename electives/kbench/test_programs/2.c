@@ -153,7 +153,7 @@ int main(void)
 		free(blocks[i]);
 	}
 	printf("left %u %u\n", left_blocks, left_bytes);
-	blocks[0] = malloc(10);
+	blocks[0] = malloc(1 + draw(16u << draw(8)));
 	free(blocks[0]);
 	/* The second free of the same block must end the program. */
 	free(blocks[0]);

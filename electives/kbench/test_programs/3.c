@@ -25,6 +25,10 @@ int main(void)
 			found = scanf("%i", &x);
 		else if (kind == 'l')
 			found = scanf("%lld", &wide);
+		else if (kind == 'X')
+			found = scanf("%llx", (unsigned long long *)&wide);
+		else if (kind == 'O')
+			found = scanf("%llo", (unsigned long long *)&wide);
 		else if (kind == 'w')
 			found = scanf("%3d%4x", &x, (unsigned int *)&y);
 		printf("%c %d %d %d %lld", kind, found, x, y, wide);

@@ -52,12 +52,13 @@ MOST_SECTION = 100_000
 # lie between two multiples of the square of the number of limbs. Squaring a factor of half the
 # length takes 1/8 of this square. The kit's stages announce 0.4 to 0.9 of this square, or 18 to 63
 # times the square if they multiply bit by bit; with one of the two terms of each addition this is 8
-# to 13 times the square. The same bounds hold for decimal if limbs are binary; there the kit's
-# stages announce 0.5 of the square, or 140 to 154 times the square bit by bit. Subquadratic methods
-# need fewer products.
+# to 13 times the square. In decimal, if limbs are binary, the kit's stages announce 0.5 of the
+# square, or 140 to 154 times the square bit by bit. Subquadratic methods need fewer products.
 ANNOUNCED_LIMBS = 20
 LEAST_OF_SQUARE = 1 / 16
 LEAST_OF_SQUARE_BIT_BY_BIT = 14
+LEAST_OF_DECIMAL = 1 / 4
+LEAST_OF_DECIMAL_BIT_BY_BIT = 60
 MOST_OF_SQUARE = 16
 MOST_OF_SQUARE_BIT_BY_BIT = 512
 # A stage may announce this many products at once, in addition to the bound.
@@ -82,8 +83,8 @@ RECORD = f"/sys/module/{NAME}/parameters/record"
 _FAULTS = {"with a failed allocation,": "fail", "when killed at yield": "kill"}
 _FAULT = re.compile(rf"({'|'.join(_FAULTS)}) (\d+) of (\d+)")
 _LAST_WORDS = re.compile(rf"^.*\b{NAME}: F\((\d+)\) {_FAULT.pattern}$", re.MULTILINE)
-# The bounds of the number of bits in a limb. A limb of base 10^9 has slightly less than 30 bits.
-LIMB_BITS = (29.0, 64.0)
+# The possible widths of a limb, in bits, or in digits if limbs are decimal.
+LIMB_BITS, LIMB_DIGITS, WORD_BITS = frozenset((32, 64)), frozenset((9, 18, 19)), frozenset((64,))
 
 
 def kit(kernel: Kernel) -> Module:
@@ -225,7 +226,7 @@ def _judged(
     stage: Stage, questions_asked: Sequence[str], answers: Sequence[str]
 ) -> Iterator[Failure]:
     """Yield the failures in the answers, by n."""
-    shortest, longest = LIMB_BITS
+    widths = set({"decimal": LIMB_DIGITS, "word": WORD_BITS}.get(stage.traits.limb, LIMB_BITS))
     for question, answer in zip(questions_asked, answers):
         verb, *numbers = question.split()
         n, _, modulus = map(int, numbers)
@@ -242,14 +243,13 @@ def _judged(
         got = {name: int(value) for name, value in re.findall(r"(\w+)=(\d+)", answer)}
         if verb in ("try", "top", "scalar"):
             yield from _tried(stage, n, modulus, got)
-            # The numbers of limbs of all F(n) so far must be possible with a single width of limbs.
-            bits = _log2(n)
-            shortest = max(shortest, bits / got["limbs"])
-            longest = min(longest, bits / (got["limbs"] - 1)) if got["limbs"] > 1 else longest
-            if shortest > longest:
+            # The numbers of limbs of all F(n) so far must be those of a single width of limbs.
+            length = expected_values.digit_count(n) if stage.traits.decimal else _bits(n)
+            widths = {width for width in widths if -(-length // width) == got["limbs"]}
+            if not widths:
                 message = f"fib_limbs returns {got['limbs']}"
                 yield _failure(n, "limbs without leading zeros, all of one width", message)
-                shortest, longest = LIMB_BITS
+                return
         elif "interval" in verb:
             yield from _paced(stage, got)
 
@@ -273,9 +273,10 @@ def _fault(n: int, found: re.Match[str]) -> Fault:
     return Fault(n, _FAULTS[found[1]], int(found[2]), int(found[3]))
 
 
-def _log2(n: int) -> float:
-    """Return log2 F(n), from F(n) = phi^n / sqrt(5) with a very small error."""
-    return n * math.log2((1 + math.sqrt(5)) / 2) - math.log2(5) / 2 if n > 2 else 0.0
+def _bits(n: int) -> int:
+    """Return the bits of F(n), from F(n) = phi^n / sqrt(5) with a very small error; 1 for F(0)."""
+    log2 = n * math.log2((1 + math.sqrt(5)) / 2) - math.log2(5) / 2
+    return math.floor(log2) + 1 if n > 2 else 1
 
 
 def _failure(n: int, expected: str, got: str) -> Failure:
@@ -315,10 +316,10 @@ def _announced(stage: Stage, n: int, got: dict[str, int]) -> Iterator[Failure]:
     )
     least = LEAST_OF_SQUARE_BIT_BY_BIT if stage.traits.slow else LEAST_OF_SQUARE
     least = least * square if not stage.traits.subquadratic else got["limbs"]
-    binary = not stage.traits.decimal and not _of_digits(n, got["limbs"])
+    decimal = LEAST_OF_DECIMAL_BIT_BY_BIT if stage.traits.slow else LEAST_OF_DECIMAL
     for phase, counted, lowest in (
         ("compute", got["computing"], least),
-        ("decimal", got["converting"], least if binary else 0),
+        ("decimal", got["converting"], 0 if stage.traits.decimal else decimal * square),
     ):
         if not lowest <= counted <= most:
             wanted = f"{lowest:,.0f} to {most:,.0f} products"
@@ -329,13 +330,6 @@ def _announced(stage: Stage, n: int, got: dict[str, int]) -> Iterator[Failure]:
                 else f"fib_{phase} never calls fib_account_work, itself or in another function"
             )
             yield _failure(n, wanted, f"{message}; expected {wanted}")
-
-
-def _of_digits(n: int, limbs: int) -> bool:
-    """Return whether F(n) has this number of limbs only if limbs are decimal."""
-    digits, bits = expected_values.digit_count(n), _log2(n)
-    of_digits = {math.ceil(digits / each) for each in range(1, 20)}
-    return limbs in of_digits - {math.ceil(bits / width) for width in (32, 64)}
 
 
 def _paced(stage: Stage, got: dict[str, int]) -> Iterator[Failure]:

@@ -225,7 +225,9 @@ class _Drawing:
         self.add("calls takes 0", "store calls 0", 1)
 
     def refused_reset(self) -> None:
-        self.add("calls takes 0 only", "store calls 1", EINVAL)
+        # All but the first have only zeros in their lower bits.
+        for text in ("1", "256", "65536", f"{1 << 32}"):
+            self.add("calls takes 0 only", f"store calls {text}", EINVAL)
 
     def info_into_none(self) -> None:
         self.add("INFO into no memory", f"info {self.file} null", EFAULT)

@@ -172,12 +172,13 @@ static void operate(struct fib_call *call, const struct request *r,
 	protect(true);
 	/*
 	 * After a failure, call the function again with the same result, which
-	 * must still be a valid number.
+	 * must still be a valid number. An operand that the result replaces is
+	 * read again.
 	 */
 	for (;;) {
-		if (returns_errors(f) && !into_a && !into_b)
-			failures_begin(__builtin_frame_address(0),
-				       strlen(r->a));
+		if (returns_errors(f))
+			failures_begin(__builtin_frame_address(0), strlen(r->a),
+				       into);
 		allocator.announced = 0;
 		err = tested_operate(f->what, &made, a.number,
 				     one ? a.number : b.number, word);
@@ -188,8 +189,21 @@ static void operate(struct fib_call *call, const struct request *r,
 			returned = made ? "NUMBER" : "NULL";
 		if (made != c)
 			tested_free(made);
-		made = c;
 		failures_judge(err, returned, blocks);
+		if (into_a || into_b) {
+			struct operand *replaced = into_a ? &a : &b;
+
+			protect(false);
+			tests_free_operand(replaced);
+			*replaced = tests_read_operand(
+				call, into_a ? r->a : r->b,
+				room_of(into_a ? r->a : r->b, room, true),
+				false);
+			protect(true);
+			c = replaced->number;
+			blocks = allocator.blocks;
+		}
+		made = c;
 		/* Without memory the result of a copy must stay as it is. */
 		if (STAGE_RESULT_IS_GROWN && f->what == TESTED_COPY &&
 		    !tests_is_unchanged(&old))

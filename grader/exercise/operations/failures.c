@@ -30,8 +30,8 @@ static size_t known_count;
 /* The frame at which each stack ends. */
 static void **last_frame;
 
-/* The number of bits in the length of the current operands. */
-static unsigned int length_bits;
+/* The number of bits in the length of the current operands, and the kind of call. */
+static unsigned int length_bits, call_kind;
 
 /* Whether a mistake has been printed. Afterwards nothing fails. */
 static bool reported;
@@ -69,7 +69,7 @@ static void look_at_stack(void **frame)
 
 static u64 hash_of_stack(void)
 {
-	u64 sum = length_bits;
+	u64 sum = length_bits + (1ULL << 32) * call_kind;
 
 	for (size_t i = 0; i < failure.count; i++) {
 		u64 x = (u64)failure.frames[i] * 0x9e3779b97f4a7c15;
@@ -110,9 +110,10 @@ static bool fails(int error)
 	return true;
 }
 
-void failures_begin(void *frame, size_t length)
+void failures_begin(void *frame, size_t length, unsigned int kind)
 {
 	last_frame = frame;
+	call_kind = kind;
 	length_bits = 0;
 	while (length_bits < MOST_LENGTH_BITS && length >> length_bits)
 		length_bits++;

@@ -262,13 +262,23 @@ def _decimals(rng: random.Random, stage: Stage) -> Iterator[OperationCase]:
     if stage.traits.numbers:
         numbers += [*_hard_dividends(rng), *_long(rng, longest(stage, _MOST_PRODUCT, 2))]
     else:
-        numbers = [a & (1 << 64) - 1 for a in numbers]
+        numbers = [a & (1 << 64) - 1 for a in (*numbers, *_words(rng))]
     for a in numbers:
         text = str(a)
         for room, want in (
             (len(text), text), (len(text) + 9, text), (len(text) - 1, "ERANGE"), (0, "ERANGE"),
         ):  # fmt: skip
             yield OperationCase(f"decimal {a:x} {room}", want, a.bit_length())
+    for a in numbers[: len(_EDGES)]:  # The lowest byte of this room is 0.
+        yield OperationCase(f"decimal {a:x} 256", str(a), a.bit_length())
+
+
+def _words(rng: random.Random) -> Iterator[int]:
+    """Yield words of each number of digits, most of them with a row of zeros."""
+    for count in range(1, 20):
+        for _ in range(10):
+            zeros = 10 ** rng.randrange(count)
+            yield rng.randrange(10 ** (count - 1), 10**count) // zeros * zeros + rng.randrange(2)
 
 
 def computed_n(max_n: int) -> list[int]:
@@ -288,7 +298,8 @@ def _computations(rng: random.Random, stage: Stage) -> Iterator[OperationCase]:
     for n in computed_n(stage.manifest.max_n):
         value = expected_values.fibonacci(n)
         yield OperationCase(f"compute {n}", f"{value:x}", value.bit_length(), n)
-    for n in () if stage.traits.numbers else (rng.randrange(94, _MANY_STEPS), _MANY_STEPS):
+    many = [_any_length(rng, 94, _MANY_STEPS) for _ in range(10)]
+    for n in () if stage.traits.numbers else (*many, _MANY_STEPS):
         word = expected_values.residue(n, 1 << 64)
         yield OperationCase(f"compute {n}", f"{word:x}", n, n, _FEW_BYTES)
 

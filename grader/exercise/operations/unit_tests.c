@@ -63,7 +63,7 @@ void do_decimal(struct fib_call *call, const union fib_value *f, size_t size)
 	ssize_t count;
 
 	for (;;) {
-		failures_begin(__builtin_frame_address(0), size);
+		failures_begin(__builtin_frame_address(0), size, 0);
 		count = fib_decimal(call, f, digits, size);
 		if (!failures_end())
 			break;
@@ -88,7 +88,7 @@ static void compute_with_failures(struct fib_call *call, u64 n)
 	for (;;) {
 		begin_call(call);
 		/* F(n) has about n / 5 decimal digits. */
-		failures_begin(__builtin_frame_address(0), n / 5);
+		failures_begin(__builtin_frame_address(0), n / 5, 0);
 		err = fib_compute(call, n, &f);
 		if (!err)
 			fib_release(&f);

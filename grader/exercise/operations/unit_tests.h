@@ -47,10 +47,10 @@ bool tests_is_apart(const void *place, size_t bytes);
 
 /*
  * Let the first allocation or yield fail that has a new stack of calls, up to
- * the caller's @frame. A stack is new if it has not failed with operands whose
- * @length in digits has as many bits.
+ * the caller's @frame. A stack is new if it has not failed in a call of the same
+ * @kind with operands whose @length in digits has as many bits.
  */
-void failures_begin(void *frame, size_t length);
+void failures_begin(void *frame, size_t length, unsigned int kind);
 
 /* End this. Return whether an allocation or a yield has failed. */
 bool failures_end(void);
