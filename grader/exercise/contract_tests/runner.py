@@ -168,6 +168,11 @@ def tried_n(stage: Stage, seed: int) -> list[int]:
     return sorted(n for n in found if n <= most)
 
 
+def _without_vectors(seed: int) -> int:
+    """Return the n to compute without vectors: stage 12 then uses stage 11's transforms."""
+    return random.Random(f"{seed} scalar").randrange(120_000, 250_000)
+
+
 def _longest_tried(stage: Stage) -> int:
     """Return the largest n at which all tests run."""
     # Limit n, because each failed allocation needs a separate call and stage 3 makes thousands of
@@ -204,7 +209,7 @@ def questions(stage: Stage, seed: int, modulus: int) -> list[str]:
     questions_asked = [
         *(f"try {n}" for n in tried_n(stage, seed)),
         *(f"top {n}" for n in long_n(stage, seed)),
-        *([f"scalar {tried_n(stage, seed)[-1]}"] if stage.traits.vector else []),
+        *([f"scalar {_without_vectors(seed)}"] if stage.traits.vector else []),
         *([f"retention {speed.n}"] if speed and stage.traits.numbers else []),
         f"{interval} {top}",
         *(f"{interval}-at {n}" for n in paced_n(stage, seed)),
@@ -319,7 +324,7 @@ def _announced(stage: Stage, n: int, got: dict[str, int]) -> Iterator[Failure]:
     decimal = LEAST_OF_DECIMAL_BIT_BY_BIT if stage.traits.slow else LEAST_OF_DECIMAL
     for phase, counted, lowest in (
         ("compute", got["computing"], least),
-        ("decimal", got["converting"], 0 if stage.traits.decimal else decimal * square),
+        ("decimal", got["converting"], got["limbs"] if stage.traits.decimal else decimal * square),
     ):
         if not lowest <= counted <= most:
             wanted = f"{lowest:,.0f} to {most:,.0f} products"

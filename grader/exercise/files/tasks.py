@@ -83,7 +83,7 @@ class CountedCall:
         return tuple(self._of_size(round(self.least * ratio**place)) for place in places)
 
     def _of_size(self, size: int) -> CountedCall:
-        return CountedCall(self.operation, size, self.second * size // self.size)
+        return CountedCall(self.operation, size, self.second)
 
     @property
     def call(self) -> str:

@@ -295,17 +295,21 @@ _FEW_BYTES = 256
 
 
 def _computations(rng: random.Random, stage: Stage) -> Iterator[OperationCase]:
-    for n in computed_n(stage.manifest.max_n):
-        value = expected_values.fibonacci(n)
-        yield OperationCase(f"compute {n}", f"{value:x}", value.bit_length(), n)
+    yield from map(_computation, computed_n(stage.manifest.max_n))
     many = [_any_length(rng, 94, _MANY_STEPS) for _ in range(10)]
     for n in () if stage.traits.numbers else (*many, _MANY_STEPS):
         word = expected_values.residue(n, 1 << 64)
         yield OperationCase(f"compute {n}", f"{word:x}", n, n, _FEW_BYTES)
 
 
+def _computation(n: int) -> OperationCase:
+    value = expected_values.fibonacci(n)
+    return OperationCase(f"compute {n}", f"{value:x}", value.bit_length(), n)
+
+
 def _within_memory(rng: random.Random, stage: Stage) -> Iterator[OperationCase]:
-    for tried in _computations(rng, stage):
+    large = [_any_length(rng, 30_000, 300_000) for _ in range(2)]
+    for tried in (*_computations(rng, stage), *map(_computation, large)):
         if tried.n is None or tried.n < 200:
             yield tried
         else:
