@@ -101,8 +101,9 @@ class _Counted:
         self.regions = draw(*regions)
         self.across = across = draw(LEAST_ACROSS, MOST_ACROSS)
         last = self.regions - 1
+        # One counted place is in the front half of the array, the others are in the back half.
         places = measure.Places(
-            middle=draw(last // 2 + 2, 3 * last // 4),
+            middle=draw(last // 8, last // 2 - 2),
             first=draw(last // 3, last - across),
             across=across,
             covered=draw(7 * last // 8, last),
