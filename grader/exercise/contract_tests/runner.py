@@ -247,7 +247,6 @@ def _judged(
             )
         got = {name: int(value) for name, value in re.findall(r"(\w+)=(\d+)", answer)}
         if verb in ("try", "top", "scalar"):
-            yield from _tried(stage, n, modulus, got)
             # The numbers of limbs of all F(n) so far must be those of a single width of limbs.
             length = expected_values.digit_count(n) if stage.traits.decimal else _bits(n)
             widths = {width for width in widths if -(-length // width) == got["limbs"]}
@@ -255,6 +254,7 @@ def _judged(
                 message = f"fib_limbs returns {got['limbs']}"
                 yield _failure(n, "limbs without leading zeros, all of one width", message)
                 return
+            yield from _tried(stage, n, modulus, got)
         elif "interval" in verb:
             yield from _paced(stage, got)
 
