@@ -136,7 +136,9 @@ def _compiled(recipe: Recipe, kernel: Kernel) -> dict[str, bytes]:
     directory, made_of = folder_of(recipe, kernel), digest(recipe, kernel)
     stamp = directory / "built.digest"
     with _locked(directory.with_suffix(".lock")):
-        if not stamp.is_file() or stamp.read_text() != made_of:
+        # An interrupted make, for example that of sparse, removes the object that it was compiling.
+        made = all((directory / f"{name}.o").is_file() for name in recipe.objects)
+        if not made or not stamp.is_file() or stamp.read_text() != made_of:
             _prepare(directory, recipe, recipe.files, kernel)
             stored = _store_key(recipe, kernel)
             if not _fetch(stored, directory):
