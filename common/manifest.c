@@ -9,8 +9,8 @@ const unsigned int fibdrv_stage = FIBDRV_STAGE;
 const unsigned int fibdrv_max_n = FIBDRV_MAX_N;
 
 /*
- * The same as MODULE_DESCRIPTION. linux/module.h, which defines this macro,
- * takes the compiler twenty times as long as the rest of this file.
+ * The same as MODULE_DESCRIPTION. linux/module.h defines this macro, but the
+ * compiler would need much longer for that header than for this file.
  */
 #define TEXT(number) #number
 #define DESCRIPTION(number) "description=Stage " TEXT(number) ": " FIBDRV_NAME

@@ -25,11 +25,11 @@ stop_jobs() {
 }
 trap stop_jobs EXIT
 
-# minutes SECONDS: print the range of minutes that work of so many seconds takes. Virtual machines
-# differ by a factor of two, and so does one of them from hour to hour.
+# minutes SECONDS: print the number of minutes, from this number of seconds to twice as many: a
+# virtual machine can be half as fast as another one, and as itself an hour before.
 minutes() { echo "$((($1 + 59) / 60)) to $((($1 * 2 + 59) / 60)) minutes"; }
 
-# The argument is the number of seconds that the command then needs on two CPUs, if it is known.
+# The argument, if given, is the number of seconds that the command needs afterwards, on two CPUs.
 main() {
 	local kernel status=0 log setup total
 	! compgen -G "$LAB_CACHE/venv-*/.complete" >/dev/null || exit 0

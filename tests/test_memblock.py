@@ -235,8 +235,9 @@ def test_the_kernels_own_function_is_right_but_has_no_idea_of_a_task(
         assert finding and "times fewer" in finding.cause, found
 
 
-# The body of memblock_first_above() as a linear search, from the end and in steps.
-STEPS = """
+# Bodies of memblock_first_above(): a linear search from the end and in steps, and a search that is
+# linear in the front half of the array only.
+IN_STEPS = """
 	unsigned long idx = type->cnt;
 
 	while (idx >= 8 && memblock_end(type, idx - 8) > base)
@@ -245,16 +246,35 @@ STEPS = """
 		idx--;
 	return idx;
 """
+IN_FRONT = """
+	unsigned long low = 0, high = type->cnt;
+
+	if (memblock_end(type, high / 2) > base) {
+		while (memblock_end(type, low) <= base)
+			low++;
+		return low;
+	}
+	while (low < high) {
+		unsigned long mid = (low + high) / 2;
+
+		if (memblock_end(type, mid) <= base)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low;
+"""
 
 
-def test_a_linear_search_in_steps_takes_too_many_instructions(kernel: Path) -> None:
+@pytest.mark.parametrize("body", [IN_STEPS, IN_FRONT])
+def test_a_linear_search_takes_too_many_instructions(kernel: Path, body: str) -> None:
     kit = kits("look")
     text = re.sub(
-        r"\t/\* task 5 \{.*?\} task 5,.*?\*/\n", lambda _: STEPS, kit.text, flags=re.DOTALL
+        r"\t/\* task 5 \{.*?\} task 5,.*?\*/\n", lambda _: body, kit.text, flags=re.DOTALL
     )
-    steps = Variant("steps", "", text, kit.where)
+    linear = Variant("linear", "", text, kit.where)
     tests = built(kernel, kernels.PLAIN)
-    plain, *own = (variants.build(kernel, tests, one) for one in (variants.KERNEL, kit, steps))
+    plain, *own = (variants.build(kernel, tests, one) for one in (variants.KERNEL, kit, linear))
     counted = [points._Counted([plain, out], kit, 5, points.MANY_REGIONS) for out in own]
     right, wrong = (one.too_many(points.STATES, points.ENOUGH, "x") for one in counted)
     assert not right and "300 are required" in wrong

@@ -29,8 +29,8 @@ KIT_OBJECTS = ("kit/driver", "kit/account", "kit/stage_checks", "kit/notices")
 # Further files of the kit in the module of a stage with vector files.
 VECTOR_FILES = ("vector.c", "vector.h")
 VECTOR_OBJECTS = ("kit/vector",)
-# The only file of the kit that is compiled for each stage.
-MANIFEST = "kit/manifest"
+# The only file of the kit that is compiled for each stage, and its object.
+MANIFEST_FILE, MANIFEST_OBJECT = "manifest.c", "kit/manifest"
 SOURCE_BYTES = 1 << 20
 BUILD_FILES = ("Makefile", "Kbuild", "Makefile.include")
 
@@ -80,7 +80,7 @@ def sources(stage: Stage, excluded: list[str]) -> Iterator[Path]:
             excluded.append(f"{path.name} is left out: not a file of this directory")
         elif path.stat().st_size > SOURCE_BYTES:
             excluded.append(f"{path.name} is left out: larger than {SOURCE_BYTES:,} bytes")
-        elif path.name in (*KIT_FILES, *VECTOR_FILES, f"{Path(MANIFEST).name}.c"):
+        elif path.name in (*KIT_FILES, *VECTOR_FILES, MANIFEST_FILE):
             if not (path.name == "driver.c" and stage.own_driver):
                 excluded.append(f"{path.name} is left out: the kit's own file of this name is used")
         else:
@@ -204,7 +204,7 @@ def stage_objects(built: BuiltStage) -> list[Path]:
 
 
 def kit_objects(manifest: Manifest) -> tuple[str, ...]:
-    """Return the kit's objects in the module of a stage that no stage changes, without suffix."""
+    """Return the kit's objects in a stage's module that are the same for all stages."""
     return (*KIT_OBJECTS, *(VECTOR_OBJECTS if manifest.traits.vector else ()))
 
 
@@ -244,14 +244,14 @@ def _recipe(stage: Stage, kernel: Kernel, text: preprocess.Texts) -> Recipe:
     label, shown = stages.place(stage), paths.shown(stage.directory)
     # kbuild makes x.o from x.c, or copies it from x.o_shipped.
     names = sorted(name.rsplit(".", 1)[0] for name in own if name.endswith((".c", ".o_shipped")))
-    own[f"{MANIFEST}.c"] = (paths.COMMON / f"{Path(MANIFEST).name}.c").read_bytes()
+    own[f"kit/{MANIFEST_FILE}"] = (paths.COMMON / MANIFEST_FILE).read_bytes()
     tag = hashlib.sha256(os.fsencode(stage.directory.resolve())).hexdigest()[:8]
     recipe = Recipe(
         name=device.NAME,
         # Shorten the directory's name, which may already have the maximum length of a file name.
         folder=f"{stage.key[:80]}-{tag}",
         files=own,
-        objects=(*names, MANIFEST),
+        objects=(*names, MANIFEST_OBJECT),
         # The kernel disables this warning because of false alarms, but nothing else reports a
         # carry that is not initialised.
         flags=(
@@ -263,7 +263,7 @@ def _recipe(stage: Stage, kernel: Kernel, text: preprocess.Texts) -> Recipe:
             *shared.settings,
             *(f"CFLAGS_{name}.o := {preprocess.PREPROCESSED}" for name in names if not shipped),
             *_vector_settings(stage.manifest),
-            f"CFLAGS_{MANIFEST}.o := {' '.join(_definitions(stage.manifest))}",
+            f"CFLAGS_{MANIFEST_OBJECT}.o := {' '.join(_definitions(stage.manifest))}",
         ),
         labels={label: label, "kit": "common"},  # replacements for folders in line markers
         support=("common",),
@@ -322,7 +322,8 @@ def _violations(
 ) -> list[stage_contract.ContractViolation]:
     if stage.shipped:
         return []  # the kit's own object needs no check
-    kit = [made.directory / f"{name}.o" for name in (*kit_objects(stage.manifest), MANIFEST)]
+    names = (*kit_objects(stage.manifest), MANIFEST_OBJECT)
+    kit = [made.directory / f"{name}.o" for name in names]
     return stage_contract.violations(
         objects, kit, kernel.instrumented, stage.traits, stages.place(stage)
     )

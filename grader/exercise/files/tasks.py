@@ -36,7 +36,8 @@ UNBOUNDED = 2**63 - 1
 SIZES = 2
 # `make par` counts such a call at SPREAD + 1 sizes.
 SPREAD = 6
-# A range is wide if its ends have a larger ratio. One size is drawn from its last part in so many.
+# A range is wide if its ends have a larger ratio than WIDE. From the last of NEAR_THE_END parts of
+# such a range, one more size is drawn.
 WIDE = 16
 NEAR_THE_END = 16
 
