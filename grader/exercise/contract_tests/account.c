@@ -71,11 +71,15 @@ void contract_compare(const struct contract_call *t, const char *when)
 			t->allocations, t->peak_bytes);
 }
 
+void contract_draw_pattern(void)
+{
+	get_random_bytes(pattern, sizeof(pattern));
+}
+
 void contract_begin(struct contract_call *t)
 {
 	t->account = (struct fib_account)FIB_ACCOUNT(t->account);
 	t->call.work = t->yield_always ? FIB_WORK_LIMIT : 0;
-	get_random_once(pattern, sizeof(pattern));
 	INIT_LIST_HEAD(&t->blocks);
 	t->allocations = 0;
 	t->count = 0;

@@ -123,6 +123,7 @@ module_param_cb(record, &record_ops, NULL, 0600);
 
 static int __init fibtrial_init(void)
 {
+	contract_draw_pattern();
 	return during_begin();
 }
 

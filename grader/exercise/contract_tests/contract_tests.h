@@ -89,6 +89,13 @@ __printf(1, 2) void complain(const char *format, ...);
 bool contract_wrong(void);
 
 /*
+ * Draw the bytes that surround each block: once, before the first call. Do not
+ * use get_random_once() for it: its deferred work holds the module for some ms,
+ * and rmmod fails.
+ */
+void contract_draw_pattern(void);
+
+/*
  * Begin a call whose options are set; end it and complain about blocks that are
  * not freed.
  */

@@ -18,8 +18,13 @@
 #define KILLED_RUNS 3
 #define INTERVALS_LEFT 2
 #define MAX_GAPS 8192
-/* The minimum duration of a call in which a missing yield is detected. */
-#define LONG_NS 8000000
+/*
+ * A call is long if a missing yield and a kill can be detected in it: the number
+ * of yields decides, which other load does not change. The duration decides for
+ * a stage that yields too seldom, or on a slow computer.
+ */
+#define LONG_YIELDS 48
+#define LONG_NS 32000000
 /*
  * A longer interval than this many products may be caused by other load. Then the
  * largest n is measured again, and the unit is multiplied by the computer's
@@ -149,8 +154,8 @@ static u64 call_once(struct contract_call *t, u64 n, char *digits)
 }
 
 /*
- * Double n from 1000 until a call takes long. Return this n, or @max_n if no
- * call takes long.
+ * Double n from 1000 until a call is long. Return this n, or @max_n if no call
+ * is long.
  */
 static u64 some_long_n(struct contract_call *t, u64 max_n, char *digits)
 {
@@ -158,7 +163,7 @@ static u64 some_long_n(struct contract_call *t, u64 max_n, char *digits)
 
 	first_run = true;
 	while (n < max_n && call_once(t, n, digits) < LONG_NS &&
-	       !contract_wrong())
+	       t->yields < LONG_YIELDS && !contract_wrong())
 		n = min(2 * n, max_n);
 	return n;
 }
