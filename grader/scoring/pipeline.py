@@ -124,7 +124,8 @@ def try_operations(
 def _count(stage: Stage, tasks: list[Task], seed: int) -> ideas.Counts | LabError:
     """Count the instructions of the ideas' calls. Return an error if counting is impossible."""
     try:
-        return ideas.counts(machines.counting(), stage, ideas.calls(tasks), seed)
+        judged = [idea for task in tasks for idea in task.ideas]
+        return ideas.counts(machines.counting(), stage, ideas.calls(tasks), seed, judged)
     except LabError as error:
         # All untrusted stages must be graded in the same way, so do not grade without counts.
         if stage.isolated:

@@ -71,6 +71,9 @@ FIFTHS = {FIFTH: "TESTED_FIFTH", "div5": "TESTED_DIV5"}
 MODULUS_BITS = 31
 # The bound on divisions in each counted call. The kit's stages take at most one for 40 words.
 DIVISIONS_PER_WORD = 8
+# A call that takes so many times what an idea allows is not counted at larger sizes, which could
+# take minutes.
+TIMES_TOO_SLOW = 10
 # The time limit of one operation on the lab machine, in seconds.
 TIMEOUT = 6.0
 # The plugin names events after the watched addresses, which are those in the parameter "marks".
@@ -188,13 +191,18 @@ def _kind(stage: Stage) -> str:
 
 
 def counts(
-    machine: CountingMachine, stage: Stage, wanted: Collection[CountedCall], seed: int | None
+    machine: CountingMachine,
+    stage: Stage,
+    wanted: Collection[CountedCall],
+    seed: int | None,
+    judged: Collection[Idea] = (),
 ) -> Counts:
     """Count the instructions of the given calls. Return the costs for each call.
 
-    If a call crashes its machine, its other sizes are not counted, and the next call runs in a new
+    If a call crashes its machine, its larger sizes are not counted, and the next call runs in a new
     machine.
     seed: draws the sizes; None for sizes that are spread over each range.
+    judged: the larger sizes of a call that is far too slow for one of these ideas are not counted.
     """
     kernel = machine.kernel()
     built = stage_module.build(stage, kernel)
@@ -211,7 +219,11 @@ def counts(
     contents = device.contents({NAME: made.stripped}, vectors=bool(stage.traits.vector))
     costs: dict[CountedCall, list[OperationCost | Finding]] = {one: [] for one in wanted}
     ordered = sorted(costs, key=lambda one: (one.operation, one.size))
-    left = [(one, call) for one in ordered for call in one.drawn(seed)]
+    left = [
+        (one, call)
+        for one in ordered
+        for call in sorted(one.drawn(seed), key=lambda call: call.size)
+    ]
     while left:
         guest = machine.boot(contents, digits=0)
         try:
@@ -225,6 +237,8 @@ def counts(
                     cost = replace(cost, assembly=0)
                 costs[one].append(cost)
                 left.pop(0)
+                if any(idea.takes == one and _far_too_slow(idea, cost) for idea in judged):
+                    left = [rest for rest in left if rest[0] != one]
         except MachineError as error:
             one, call = left[0]
             cause = failure_classification.classify(error, guest, made)
@@ -471,6 +485,14 @@ def _bound_broken(idea: Idea, counted: OperationCost) -> str:
     if took < least:
         return f"at least {least:,}"
     return f"at most {at_most:,}" if took > at_most else ""
+
+
+def _far_too_slow(idea: Idea, counted: OperationCost | Finding) -> bool:
+    """Return whether a call takes so long that its larger sizes need not be counted."""
+    if isinstance(counted, Finding) or idea.unit not in ("instructions", "products"):
+        return False
+    _, at_most = idea.bounds(counted.at or idea.takes)
+    return getattr(counted, idea.unit) > TIMES_TOO_SLOW * at_most
 
 
 def inconsistent(idea: Idea, own: Costs, plain: Costs | None) -> str:
