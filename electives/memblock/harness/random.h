@@ -39,7 +39,14 @@ extern struct page_model plain_reserved, reserved_array;
 extern unsigned long below,
 	above; /* number of new arrays below and above the range */
 
-bool may(char what);
+/* The kinds of events that the mode allows, by their letters. */
+extern bool allowed[128];
+
+static inline bool may(char what)
+{
+	return allowed[(int)what];
+}
+
 unsigned int pick(unsigned int less_than);
 /* Print the failure of the operation, and exit with 1. */
 __attribute__((noreturn, format(printf, 1, 2))) void wrong(const char *format,
