@@ -334,8 +334,9 @@ START = """
 import sys
 from pathlib import Path
 from grader.course import carry_forward, skeleton
-files, _ = carry_forward.begin(int(sys.argv[1]))
-skeleton.write(int(sys.argv[1]), Path(sys.argv[2]), files=files)
+for number in map(int, sys.argv[2:]):
+    files, _ = carry_forward.begin(number)
+    skeleton.write(number, Path(sys.argv[1]) / str(number), files=files)
 """
 
 
@@ -352,12 +353,11 @@ def test_what_is_brought_over_compiles_with_a_learners_own_definitions(
     completed = call(student, *words, PYTHONPATH=str(student))
     assert completed.returncode == 0, completed.stderr
     assert "does not compile" not in completed.stdout
+    words = [sys.executable, "-c", START, str(tmp_path), *map(str, STAGES)]
+    made = call(student, *words, PYTHONPATH=str(student))
+    assert made.returncode == 0, made.stderr
     for number in STAGES:
         folder = tmp_path / str(number)
-        made = call(
-            student, sys.executable, "-c", START, str(number), str(folder), PYTHONPATH=str(student)
-        )
-        assert made.returncode == 0, made.stderr
         if number:
             (directory,) = folder.iterdir()
             built = call(student, "make", "-s", "-C", "common/userspace",

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 
 from grader.course import skeleton
 
@@ -31,7 +32,9 @@ def names_in(text: str) -> set[str]:
     return set(re.findall(r"\b[A-Za-z_]\w*", _bare(text)))
 
 
-def definitions(source: str) -> list[Definition]:
+# To bring functions over, the same texts are asked for each of their names.
+@lru_cache(maxsize=256)
+def definitions(source: str) -> tuple[Definition, ...]:
     """Return the definitions in a source in their order, without the macro of an include guard."""
     bare = _bare(source)
     guard = _GUARD.match(bare)
@@ -44,7 +47,7 @@ def definitions(source: str) -> list[Definition]:
             static = re.match(r"static\b", bare[at:]) is not None
             found.append(Definition(frozenset(names), above, end, static))
         at = end
-    return found
+    return tuple(found)
 
 
 def _bare(source: str) -> str:

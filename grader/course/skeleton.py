@@ -15,7 +15,9 @@ from __future__ import annotations
 import re
 import shutil
 import tempfile
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from pathlib import Path
 
 from grader.base import marked_regions, paths, wrapping
@@ -48,7 +50,8 @@ class Span:
     end: int
 
 
-def functions(source: str) -> dict[str, Span]:
+@lru_cache(maxsize=256)
+def functions(source: str) -> Mapping[str, Span]:
     """Return the spans of all functions in a C source in kernel style, by function name."""
     head = re.compile(_HEAD.format(name=r"\w+"), re.MULTILINE)
     return {

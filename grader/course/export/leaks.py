@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from grader.base import marked_regions, paths
@@ -15,6 +16,7 @@ from grader.course.export.solutions import definition, reference, squeezed, task
 from grader.exercise.files import exercises, stages
 
 
+@cache
 def solution_lines() -> dict[str, str]:
     """Return the distinctive lines of all solutions, each with its task.
 

@@ -136,7 +136,7 @@ def known() -> dict[int, Manifest]:
 def directory_of(number: int) -> Path:
     """Return the kit's directory of a stage. If there is none, raise LabError with all numbers."""
     for directory in _directories(paths.STAGES):
-        if number_of(directory) == number:
+        if directory.name.startswith(f"{number}-"):
             return directory
     raise LabError(f"there is no stage {number}", f"choose one of {numbers()}")
 

@@ -492,7 +492,8 @@ def _far_too_slow(idea: Idea, counted: OperationCost | Finding) -> bool:
     if isinstance(counted, Finding) or idea.unit not in ("instructions", "products"):
         return False
     _, at_most = idea.bounds(counted.at or idea.takes)
-    return getattr(counted, idea.unit) > TIMES_TOO_SLOW * at_most
+    took: int = getattr(counted, idea.unit)
+    return took > TIMES_TOO_SLOW * at_most
 
 
 def inconsistent(idea: Idea, own: Costs, plain: Costs | None) -> str:
