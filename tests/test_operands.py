@@ -14,6 +14,7 @@ import os
 import random
 import subprocess
 import sys
+import tempfile
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -130,6 +131,7 @@ def some_number(rng: random.Random, bits: int) -> int:
     return number >> (number.bit_length() - bits)
 
 
+@cache
 def cases(stage: int) -> list[Case]:
     rng = random.Random(SEED)
     # The maximum size in bits is smaller for stage 3, which is slow because it works bit by bit.
@@ -205,11 +207,17 @@ def program(stage: int, flavour: str) -> Path:
 def run(operands: Path, lines: list[str], seconds: float = 300) -> subprocess.CompletedProcess[str]:
     """Run the program on the requests. The result's stdout has the answers without the record."""
     text = test_record.line(test_record.draw()) + "".join(line + "\n" for line in lines)
-    completed = subprocess.run(
-        [str(operands)], input=text, capture_output=True, text=True, errors="replace",
-        timeout=seconds,
-    )  # fmt: skip
-    completed.stdout, _ = test_record.split(completed.stdout)
+    # Files, because the program writes each answer at once, and to wait for each at a pipe takes
+    # longer than the arithmetic.
+    with tempfile.TemporaryFile("w+") as asked, tempfile.TemporaryFile("w+") as answers:
+        asked.write(text)
+        asked.seek(0)
+        completed = subprocess.run(
+            [str(operands)], stdin=asked, stdout=answers, stderr=subprocess.PIPE, text=True,
+            errors="replace", timeout=seconds,
+        )  # fmt: skip
+        answers.seek(0)
+        completed.stdout, _ = test_record.split(answers.read())
     return completed
 
 

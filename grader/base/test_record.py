@@ -22,7 +22,8 @@ INCLUDE = Path(__file__).resolve().parent
 HEADERS = ("test_record.h", "test_support.h")
 # Maximum number of checks, which limits the time that the comparison takes, to 2 s.
 MOST = 2_000_000
-_LINE = re.compile(r"(?:\A|\n)record: (\d{1,20}) checks, digest ([0-9a-f]{16})\n?\Z")
+_BEGINNING = "record: "
+_LINE = re.compile(_BEGINNING + r"(\d{1,20}) checks, digest ([0-9a-f]{16})\n?\Z")
 
 _WORD = (1 << 64) - 1
 
@@ -47,10 +48,11 @@ def line(nonce: int) -> str:
 
 def split(output: str) -> tuple[str, Record | None]:
     """Return a test's output without its record, and the record if it is the last line."""
-    found = _LINE.search(output)
-    if found is None:
+    at = output.rfind(_BEGINNING)
+    found = _LINE.match(output, at) if at >= 0 else None
+    if found is None or at and output[at - 1] != "\n":
         return output, None
-    return output[: found.start()], Record(int(found[1]), int(found[2], 16))
+    return output[: max(at - 1, 0)], Record(int(found[1]), int(found[2], 16))
 
 
 def _mix(x: int) -> int:
