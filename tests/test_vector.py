@@ -6,7 +6,6 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-import catalogue
 import pytest
 
 from grader.base import processor
@@ -14,10 +13,8 @@ from grader.exercise.build import stage_module
 from grader.exercise.conformance.verify import MODULE
 from grader.exercise.files import device, stages, tasks
 from grader.exercise.operations import unit_tests
-from grader.exercise.workload.stage_workload import SECTION_INSTRUCTIONS, StageWorkload, contents
 from grader.lab import guest_program, machines, qemu
 from grader.lab.machines import Machine
-from grader.measure import instructions
 from grader.scoring import points
 from grader.tools import compile_commands
 
@@ -37,20 +34,6 @@ def counting() -> machines.CountingMachine:
 def test_the_kits_stage_has_no_violation(machine: str) -> None:
     built = stage_module.build(stages.kit(12), machines.get(machine).kernel())
     assert built.ok and not built.violations, (built.cause, built.violations)
-
-
-def test_a_section_that_is_too_long_is_found(
-    tmp_path: Path, counting: machines.CountingMachine
-) -> None:
-    fault = catalogue.named(12, "a section that is too long")
-    built = stage_module.build(catalogue.stage(fault, tmp_path), counting.kernel())
-    found = instructions.count_call(counting, StageWorkload(built), contents, N)
-    assert not isinstance(found, instructions.CallCount)
-    assert found.failure is not None
-    assert "fib_fpu_begin to fib_fpu_end" in found.failure.title
-    assert int(found.failure.got.replace(",", "")) > 30_000_000 > SECTION_INSTRUCTIONS
-    right = StageWorkload(stage_module.build(stages.kit(12), counting.kernel()))
-    assert isinstance(instructions.count_call(counting, right, contents, N), instructions.CallCount)
 
 
 def test_without_avx2_the_stage_computes_in_limbs_and_says_so(

@@ -136,8 +136,12 @@ def _any_length(rng: random.Random, least: int, most: int) -> int:
 
 
 def _long(rng: random.Random, most: int) -> Iterator[int]:
-    """Yield numbers of about `most` bits, and of random lengths below."""
-    for bits in (most, most - rng.randrange(most // 8), _any_length(rng, 1000, most)):
+    """Yield numbers of about `most` bits, and of lengths below.
+
+    A length that is a power of two fills the last limb, and the last block of any row.
+    """
+    whole = 1 << most.bit_length() - 1
+    for bits in (most, most - rng.randrange(most // 8), whole, _any_length(rng, 1000, most)):
         yield rng.getrandbits(bits)
         yield (1 << bits) - 1 - (1 << rng.randrange(bits))
         yield _runs(rng, bits)
