@@ -19,6 +19,15 @@ static uint64_t get(long wanted)
 	return value;
 }
 
+/* Fill blocks of values. Others get their memory when this fiber is deleted. */
+static void fills(void *unused)
+{
+	(void)unused;
+	for (int i = 0; i < FIBERS_KEYS; i++)
+		SAME(fiber_local_set(i, UINT64_MAX), 0);
+	SAME(fiber_switch(home), 0);
+}
+
 static void keeps(void *argument)
 {
 	uint64_t value = (uintptr_t)argument;
@@ -27,6 +36,9 @@ static void keeps(void *argument)
 	SAME(get(high), 0);
 	SAME(fiber_local_set(key, value), 0);
 	SAME(fiber_local_set(high, ~value), 0);
+	/* Keys beside them, whose values were never set. */
+	SAME(get(key + 1), 0);
+	SAME(get(high - 1), 0);
 	SAME(fiber_switch(home), 0);
 	SAME(get(key), value);
 	SAME(get(high), ~value);
@@ -139,6 +151,9 @@ static void own_values(void)
 	for (int i = 0; i < FIBERS_KEYS; i++)
 		SAME(fiber_local_alloc(), i);
 	SAME(fiber_local_alloc(), -ENOSPC);
+	fibers[0] = fiber_test_fiber(fills, NULL);
+	SAME(fiber_switch(fibers[0]), 0);
+	SAME(fiber_delete(fibers[0]), 0);
 	key = 5;
 	high = FIBERS_KEYS - 1;
 	for (long i = 0; i < FIBERS; i++)

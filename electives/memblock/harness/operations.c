@@ -96,7 +96,8 @@ int choose(void)
 	static const enum operations others[] = { REMOVE, FREE, MARK, CLEAR,
 						  NODE };
 	enum operations what = pick(2) ? RESERVE : ADD;
-	unsigned int most = pick(8) ? 3 : pick(4) ? 40 : 300, end;
+	unsigned int most = pick(8) ? 3 : pick(4) ? 40 : may('m') ? 1500 : 300;
+	unsigned int end;
 
 	if (may('x') && pick(3) == 0)
 		what = others[pick(5)];
