@@ -275,7 +275,7 @@ RIGHT_DRIVERS = {
 
 
 @pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=pytest.mark.long) if 0 < i < 5 else name
+    "name", [pytest.param(name, marks=pytest.mark.long) if 0 < i < 6 else name
              for i, name in enumerate(RIGHT_DRIVERS)]
 )  # fmt: skip
 def test_other_right_drivers_earn_the_points(name: str, tmp_path: Path) -> None:
