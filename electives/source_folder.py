@@ -54,9 +54,10 @@ def excluded(sources: Path, kit: Path, used: Collection[str]) -> list[str]:
 def build_name(elective: str, sources: Path, kit: Path) -> str:
     """Return the name of the folder in which to build a module of these sources.
 
-    Submissions are graded at the same time, so each has a folder of its own.
+    Submissions are graded at the same time, so each place of sources has a folder of its own.
     """
-    given = submission()
-    if given:
-        return f"{elective}-{hashlib.sha256(str(given).encode()).hexdigest()[:12]}"
-    return elective if sources == kit else f"{elective}-work"
+    if sources == kit:
+        return elective
+    if sources == paths.WORK / elective:
+        return f"{elective}-work"
+    return f"{elective}-{hashlib.sha256(str(sources).encode()).hexdigest()[:12]}"

@@ -106,15 +106,13 @@ def test_verbs_stand_in_the_module_that_judges(
     assert own_verbs.main(["new", "run", "a", "b"]) == 2
 
 
-def test_each_submission_is_built_in_a_folder_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    kit, own = Path("/kit"), Path("/kit/own/new")
-    monkeypatch.delenv(paths.SUBMISSION, raising=False)
+def test_each_submission_is_built_in_a_folder_of_its_own() -> None:
+    kit = Path("/kit")
     assert source_folder.build_name("new", kit, kit) == "new"
-    assert source_folder.build_name("new", own, kit) == "new-work"
-    names = set()
-    for given in ("/one/new", "/two/new"):
-        monkeypatch.setenv(paths.SUBMISSION, given)
-        names.add(source_folder.build_name("new", Path(given), kit))
+    assert source_folder.build_name("new", paths.WORK / "new", kit) == "new-work"
+    names = {
+        source_folder.build_name("new", Path(given), kit) for given in ("/one/new", "/two/new")
+    }
     assert len(names) == 2 and not names & {"new", "new-work"}
 
 

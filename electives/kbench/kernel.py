@@ -89,9 +89,10 @@ def support(kernel: Kernel, only: str = "") -> Module:
     files = _texts(folder)
     if only:
         files = _texts(SOURCES) | {only: files.get(only, b"")}
+    place = source_folder.build_name("kbench", folder, SOURCES)
     recipe = Recipe(
         name="kbench",
-        folder="kbench" if folder == SOURCES else f"kbench-work{only and '-'}{only}",
+        folder=f"{place}-{only}" if only and folder != SOURCES else place,
         files=files,
         objects=FILES,
         flags=("-I$(src)", "-mgeneral-regs-only"),
