@@ -15,6 +15,5 @@ const unsigned int fibdrv_max_n = FIBDRV_MAX_N;
 #define TEXT(number) #number
 #define DESCRIPTION(number) "description=Stage " TEXT(number) ": " FIBDRV_NAME
 
-static const char description[]
-	__attribute__((section(".modinfo"), used, aligned(1))) =
-		DESCRIPTION(FIBDRV_STAGE);
+static const char description[] __used __section(".modinfo")
+	__aligned(1) = DESCRIPTION(FIBDRV_STAGE);
