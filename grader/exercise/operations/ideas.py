@@ -71,8 +71,8 @@ FIFTHS = {FIFTH: "TESTED_FIFTH", "div5": "TESTED_DIV5"}
 MODULUS_BITS = 31
 # The bound on divisions in each counted call. The kit's stages take at most one for 40 words.
 DIVISIONS_PER_WORD = 8
-# A call that takes so many times what an idea allows is not counted at larger sizes, which could
-# take minutes.
+# A call that takes this many times as much as an idea allows is not counted at larger sizes, which
+# could take minutes.
 TIMES_TOO_SLOW = 10
 # The time limit of one operation on the lab machine, in seconds.
 TIMEOUT = 6.0
