@@ -209,7 +209,10 @@ def run(operands: Path, lines: list[str], seconds: float = 300) -> subprocess.Co
     text = test_record.line(test_record.draw()) + "".join(line + "\n" for line in lines)
     # Files, because the program writes each answer at once, and to wait for each at a pipe takes
     # longer than the arithmetic.
-    with tempfile.TemporaryFile("w+") as asked, tempfile.TemporaryFile("w+") as answers:
+    with (
+        tempfile.TemporaryFile("w+") as asked,
+        tempfile.TemporaryFile("w+", errors="replace") as answers,
+    ):
         asked.write(text)
         asked.seek(0)
         completed = subprocess.run(
