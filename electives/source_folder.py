@@ -54,7 +54,7 @@ def excluded(sources: Path, kit: Path, used: Collection[str]) -> list[str]:
 def build_name(elective: str, sources: Path, kit: Path) -> str:
     """Return the name of the folder in which to build a module of these sources.
 
-    Submissions are graded at the same time, so each place of sources has a folder of its own.
+    Submissions are graded at the same time, so the modules of two places have different folders.
     """
     if sources == kit:
         return elective

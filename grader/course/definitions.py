@@ -32,7 +32,7 @@ def names_in(text: str) -> set[str]:
     return set(re.findall(r"\b[A-Za-z_]\w*", _bare(text)))
 
 
-# To bring functions over, the same texts are asked for each of their names.
+# Functions are brought over one by one, and each time the definitions of the same texts are needed.
 @lru_cache(maxsize=256)
 def definitions(source: str) -> tuple[Definition, ...]:
     """Return the definitions in a source in their order, without the macro of an include guard."""

@@ -27,7 +27,7 @@ from grader.exercise.conformance.verify import Verified
 from grader.exercise.driver import stress as driver_stress
 from grader.exercise.driver import verify as driver_verify
 from grader.exercise.files.stages import Stage
-from grader.exercise.files.tasks import Task, course
+from grader.exercise.files.tasks import CountedCall, Task, course
 from grader.exercise.operations import ideas, repetition, test_program, unit_tests
 from grader.exercise.operations.test_program import NoTestProgramError
 from grader.exercise.operations.unit_tests import OperationOutcome
@@ -123,9 +123,14 @@ def try_operations(
 
 def _count(stage: Stage, tasks: list[Task], seed: int) -> ideas.Counts | LabError:
     """Count the instructions of the ideas' calls. Return an error if counting is impossible."""
+
+    def decided(call: CountedCall, found: ideas.Counts) -> bool:
+        """Return whether each task that this call judges has lost all its points."""
+        judged = (task for task in tasks if any(idea.takes == call for idea in task.ideas))
+        return all(unit_tests.withheld(task, found) >= task.points for task in judged)
+
     try:
-        judged = [idea for task in tasks for idea in task.ideas]
-        return ideas.counts(machines.counting(), stage, ideas.calls(tasks), seed, judged)
+        return ideas.counts(machines.counting(), stage, ideas.calls(tasks), seed, decided)
     except LabError as error:
         # All untrusted stages must be graded in the same way, so do not grade without counts.
         if stage.isolated:

@@ -60,8 +60,8 @@ static uint64_t state;
 static unsigned long additions, others, failures;
 static struct test_record record;
 /*
- * Allocated, so that the address sanitizer also finds an access outside, though
- * it does not instrument this file.
+ * The address sanitizer does not instrument this file. It finds an access outside
+ * of this array because the array is allocated.
  */
 static struct memblock_region *many_regions;
 

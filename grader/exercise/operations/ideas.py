@@ -71,9 +71,6 @@ FIFTHS = {FIFTH: "TESTED_FIFTH", "div5": "TESTED_DIV5"}
 MODULUS_BITS = 31
 # The bound on divisions in each counted call. The kit's stages take at most one for 40 words.
 DIVISIONS_PER_WORD = 8
-# A call that takes this many times as much as an idea allows is not counted at larger sizes, which
-# could take minutes.
-TIMES_TOO_SLOW = 10
 # The time limit of one operation on the lab machine, in seconds.
 TIMEOUT = 6.0
 # The plugin names events after the watched addresses, which are those in the parameter "marks".
@@ -195,14 +192,15 @@ def counts(
     stage: Stage,
     wanted: Collection[CountedCall],
     seed: int | None,
-    judged: Collection[Idea] = (),
+    decided: Callable[[CountedCall, Counts], bool] = lambda call, found: False,
 ) -> Counts:
     """Count the instructions of the given calls. Return the costs for each call.
 
     If a call crashes its machine, its larger sizes are not counted, and the next call runs in a new
     machine.
     seed: draws the sizes; None for sizes that are spread over each range.
-    judged: the larger sizes of a call that is far too slow for one of these ideas are not counted.
+    decided: whether no further size of a call needs to be counted, because its points are lost. A
+    slow method would take minutes at the largest sizes.
     """
     kernel = machine.kernel()
     built = stage_module.build(stage, kernel)
@@ -237,7 +235,7 @@ def counts(
                     cost = replace(cost, assembly=0)
                 costs[one].append(cost)
                 left.pop(0)
-                if any(idea.takes == one and _far_too_slow(idea, cost) for idea in judged):
+                if decided(one, {key: tuple(of) for key, of in costs.items()}):
                     left = [rest for rest in left if rest[0] != one]
         except MachineError as error:
             one, call = left[0]
@@ -485,15 +483,6 @@ def _bound_broken(idea: Idea, counted: OperationCost) -> str:
     if took < least:
         return f"at least {least:,}"
     return f"at most {at_most:,}" if took > at_most else ""
-
-
-def _far_too_slow(idea: Idea, counted: OperationCost | Finding) -> bool:
-    """Return whether a call takes so long that its larger sizes need not be counted."""
-    if isinstance(counted, Finding) or idea.unit not in ("instructions", "products"):
-        return False
-    _, at_most = idea.bounds(counted.at or idea.takes)
-    took: int = getattr(counted, idea.unit)
-    return took > TIMES_TOO_SLOW * at_most
 
 
 def inconsistent(idea: Idea, own: Costs, plain: Costs | None) -> str:

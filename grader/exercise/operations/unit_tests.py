@@ -229,12 +229,17 @@ def with_ideas(
     """Return the outcome of a task's operation with the points its ideas withhold."""
     if isinstance(counts, LabError):
         return replace(tried, idea=f"its instructions are not counted: {counts}")
-    unmet = [(idea, ideas.unmet(idea, counts)) for idea in task.ideas]
-    # Ideas with the same text are one idea, which several counts judge.
-    withheld = sum({idea.text: idea.points for idea, message in unmet if message}.values())
+    unmet = (ideas.unmet(idea, counts) for idea in task.ideas)
     # Remove duplicates: a wrong result of a call gives the same message for all its ideas.
-    message = "; ".join(dict.fromkeys(message for _, message in unmet if message))
-    return replace(tried, withheld=withheld, idea=message)
+    message = "; ".join(dict.fromkeys(message for message in unmet if message))
+    return replace(tried, withheld=withheld(task, counts), idea=message)
+
+
+def withheld(task: Task, counts: ideas.Counts) -> int:
+    """Return the points that the unmet ideas of a task withhold."""
+    # Ideas with the same text are one idea, which several counts judge.
+    unmet = {one.text: one.points for one in task.ideas if ideas.unmet(one, counts)}
+    return sum(unmet.values())
 
 
 def with_function(tried: OperationOutcome, stage: Stage, task: Task) -> OperationOutcome:
