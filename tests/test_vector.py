@@ -13,8 +13,10 @@ from grader.exercise.build import stage_module
 from grader.exercise.conformance.verify import MODULE
 from grader.exercise.files import device, stages, tasks
 from grader.exercise.operations import unit_tests
+from grader.exercise.workload.stage_workload import StageWorkload, contents
 from grader.lab import guest_program, machines, qemu
 from grader.lab.machines import Machine
+from grader.measure import instructions
 from grader.scoring import points
 from grader.tools import compile_commands
 
@@ -34,6 +36,11 @@ def counting() -> machines.CountingMachine:
 def test_the_kits_stage_has_no_violation(machine: str) -> None:
     built = stage_module.build(stages.kit(12), machines.get(machine).kernel())
     assert built.ok and not built.violations, (built.cause, built.violations)
+
+
+def test_the_kits_sections_are_short_enough(counting: machines.CountingMachine) -> None:
+    right = StageWorkload(stage_module.build(stages.kit(12), counting.kernel()))
+    assert isinstance(instructions.count_call(counting, right, contents, N), instructions.CallCount)
 
 
 def test_without_avx2_the_stage_computes_in_limbs_and_says_so(
