@@ -69,8 +69,8 @@ class CountedCall:
 
         Divide the range into parts of equal ratio, and draw one size from each part, so that
         different sizes are tested. In a wide range, draw one more near its end, because some code
-        is right only up to some length. Without a seed, return sizes that are spread over the
-        range.
+        is right only up to some length. Of a range of n, count the last n as well: it may have more
+        one bits than any other. Without a seed, return sizes that are spread over the range.
         """
         if not self.least:
             return (self,)
@@ -80,7 +80,10 @@ class CountedCall:
         else:
             drawing = random.Random(f"{seed} {self}")
             places = [(i + drawing.random()) / self.sizes for i in range(self.sizes)]
-            places += [1 - drawing.random() / NEAR_THE_END] * (ratio > WIDE)
+            if self.operation == COMPUTE:
+                places.append(1)
+            elif ratio > WIDE:
+                places.append(1 - drawing.random() / NEAR_THE_END)
         return tuple(self._of_size(round(self.least * ratio**place)) for place in places)
 
     def _of_size(self, size: int) -> CountedCall:

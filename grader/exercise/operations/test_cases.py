@@ -278,11 +278,16 @@ def _decimals(rng: random.Random, stage: Stage) -> Iterator[OperationCase]:
 
 
 def _words(rng: random.Random) -> Iterator[int]:
-    """Yield words of each number of digits, most of them with a row of zeros."""
+    """Yield words of each number of digits, with a row of zeros at each place."""
     for count in range(1, 20):
         for _ in range(10):
             zeros = 10 ** rng.randrange(count)
             yield rng.randrange(10 ** (count - 1), 10**count) // zeros * zeros + rng.randrange(2)
+        for end in range(count):
+            for begin in range(end):
+                word = rng.randrange(10 ** (count - 1), 10**count)
+                above, below = word // 10**end, word % 10**begin
+                yield above * 10**end + below
 
 
 def computed_n(max_n: int) -> list[int]:

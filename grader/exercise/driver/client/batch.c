@@ -265,6 +265,34 @@ static void do_many(const struct request *r)
 	printf("%d %d\n", opened, odd);
 }
 
+static void do_repeat_read(const struct request *r)
+{
+	long count = number(r, 2);
+	int odd = 0;
+	char byte;
+
+	for (long i = 0; i < count; i++)
+		odd += read(file(r), &byte, 1) < 0;
+	printf("%ld %d\n", count, odd);
+}
+
+/* Write a line COUNT times, and clear the notebook whenever it is full. */
+static void do_repeat_write(const struct request *r)
+{
+	long count = number(r, 2);
+	struct first_info info = {};
+	int odd = 0;
+
+	for (long i = 0; i < count; i++) {
+		if (write(file(r), "0", 1) == 1)
+			continue;
+		ioctl(file(r), FIRST_IOC_CLEAR);
+		odd += write(file(r), "0", 1) != 1;
+	}
+	odd += ioctl(file(r), FIRST_IOC_INFO, &info) != 0;
+	printf("%u %d\n", info.mine, odd);
+}
+
 static bool serve(const struct request *r)
 {
 	const char *verb = r->word[0];
@@ -305,6 +333,10 @@ static bool serve(const struct request *r)
 		do_opened(r);
 	else if (!strcmp(verb, "many"))
 		do_many(r);
+	else if (!strcmp(verb, "repeat-read"))
+		do_repeat_read(r);
+	else if (!strcmp(verb, "repeat-write"))
+		do_repeat_write(r);
 	else
 		return serve_pair(r);
 	return true;

@@ -32,6 +32,10 @@
  *				number of open files; the number of files whose
  *				write fails, or whose INFO does not count one
  *				line
+ *	repeat-read H COUNT	COUNT reads of a byte: COUNT, and how many fail
+ *	repeat-write H COUNT	write COUNT lines, and clear the notebook when
+ *				it is full: mine, and the number of calls that
+ *				fail
  *
  * The following requests run two threads, each with a file of its own. Both run
  * on one CPU. If the request ends with the word "two" and the machine has a
