@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+#define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -6,6 +7,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "batch.h"
@@ -136,6 +138,15 @@ static void do_close_all(void)
 	answer(0);
 }
 
+static void do_load(const struct request *r)
+{
+	int fd = open(word(r, 1), O_RDONLY | O_CLOEXEC);
+
+	answer(fd < 0 ? -1 : syscall(SYS_finit_module, fd, "", 0));
+	if (fd >= 0)
+		close(fd);
+}
+
 static struct request split(char *line)
 {
 	struct request r = { .count = 0 };
@@ -160,6 +171,10 @@ static bool serve_any(const struct request *r, const char *device)
 		do_close_all();
 	else if (!strcmp(verb, "ioctl"))
 		answer(ioctl(file(r), (unsigned long)number(r, 2), NULL));
+	else if (!strcmp(verb, "load"))
+		do_load(r);
+	else if (!strcmp(verb, "unload"))
+		answer(syscall(SYS_delete_module, word(r, 1), O_NONBLOCK));
 	else if (!strcmp(verb, "sync"))
 		printf("%s\n", word(r, 1));
 	else

@@ -9,6 +9,7 @@
  *	close H			0
  *	seek H OFFSET WHENCE	the new position; WHENCE is a number
  *	ioctl H REQUEST		the return value; the argument is a null pointer
+ *	load FILE, unload NAME	0; a module without parameters
  *	sync TEXT		TEXT, which marks a place in the answers
  *	close-all		0: closes all open files
  *	quit			no answer: ends the batch

@@ -8,8 +8,9 @@ import secrets
 import select
 import time
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 
 from grader.base import scratch
@@ -95,6 +96,7 @@ class GuestChannel:
         # If this function returns a number, an answer may take that many more seconds at most.
         self.hurried: Callable[[], float | None] = lambda: None
         self._buffer = b""
+        self._loader = ""  # The name of the client of with_module(), or "".
 
     def close(self) -> None:
         """Close the FIFOs."""
@@ -197,17 +199,40 @@ class GuestChannel:
         client: str,
         requests: Iterable[str],
         timeout: float,
-        whole: str = "",
         ahead: int = AHEAD_BYTES,
     ) -> Iterator[str]:
         """Send requests to a client program in the machine; yield its answers, one line each.
 
-        timeout, ahead: see answers(). whole: a shell command that contains the client; its other
-        commands must print nothing before the client does.
+        timeout, ahead: see answers().
         """
-        name = self.begin_client(whole or f"exec {client}", timeout)
+        name = self.begin_client(f"exec {client}", timeout)
         yield from self.answers(client, requests, timeout, ahead)
         self.end_client(client, name, timeout)
+
+    def with_module(
+        self, path: str, name: str, client: str, requests: Sequence[str], timeout: float
+    ) -> Iterator[str]:
+        """Load a module, send requests to its client, unload it; yield the answers to requests.
+
+        client: a program with the requests "load" and "unload" of common/batch.h. It is kept for
+        all modules, because to start a program takes longer than to load a module. The machine can
+        run no other command after the first module.
+        """
+        if not self._loader:
+            self._loader = self.begin_client(f"exec {client}", timeout)
+        everything = [f"load {path}", *requests, "close-all", f"unload {name}"]
+        answers = self.answers(client, everything, timeout)
+        self._must(next(answers), f"insmod {path}")
+        yield from islice(answers, len(requests))
+        *_, unloaded = answers
+        self._must(unloaded, f"rmmod {name}")
+
+    @staticmethod
+    def _must(answer: str, what: str) -> None:
+        if answer.strip() != "0":
+            number = answer.strip().removeprefix("-")
+            error = os.strerror(int(number)) if number.isdecimal() else answer.strip()
+            raise MachineError(f"{what}: {error}")
 
     def begin_client(self, command: str, timeout: float) -> str:
         """Start a client program by a shell command; return its name for end_client().

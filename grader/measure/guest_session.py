@@ -7,8 +7,7 @@ error report. The other workloads are then measured again in a new machine, with
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from grader.base.errors import MachineError
@@ -39,27 +38,16 @@ class GuestSession:
         self.timeout = CALL_TIMEOUT * guest.speed_factor
         self.current: TimedWorkload | None = None
 
-    @contextmanager
-    def workload_loaded(self, subject: TimedWorkload) -> Iterator[None]:
-        """Load a module, run the body, unload the module. Attribute later failures to it."""
-        self.current = subject
-        self.guest.channel.check(f"insmod {subject.path}", self.timeout)
-        yield
-        self.guest.channel.check(f"rmmod {subject.module.name}", self.timeout)
-
     def ask(self, subject: TimedWorkload, works: Sequence[Work]) -> list[Reading]:
-        """Load the module, let it do the works, unload it. Return a reading of each work.
-
-        One shell command does all of this, because each command takes some time.
-        """
+        """Load the module, let it do the works, unload it. Return a reading of each work."""
         self.current = subject
         requests = [*subject.before, *(subject.request(work) for work in works)]
-        load, unload = f"insmod {subject.path}", f"rmmod {subject.module.name}"
-        whole = f"{load} && {subject.client} && {unload}"
-        answers = self.guest.channel.stream_requests(subject.client, requests, self.timeout, whole)
+        answers = self.guest.channel.with_module(
+            subject.path, subject.module.name, subject.client, requests, self.timeout
+        )
         for _ in subject.before:
             first = next(answers).strip()
-            if first != "0":  # the output, which is usually an error message of insmod
+            if first != "0":  # on this computer it may be an error message of insmod
                 raise MachineError(first)
         readings = [subject.reading(next(answers), work) for work in works]
         for _ in answers:

@@ -21,7 +21,7 @@ PHASES = ("compute", "decimal")
 READ = "read"
 # The driver checks numbers of up to this many digits before it measures them (driver.c,
 # CHECKED_DIGITS).
-TRIED_DIGITS = 5_000
+TRIED_DIGITS = 2_000
 # Upper bounds of the driver's own time for each repetition and for each digit.
 OWN_NS, OWN_NS_DIGIT = 1_000, 10
 # The module parameter with the length of the longest section of vector code, and the limit of this
