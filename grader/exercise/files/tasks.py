@@ -40,6 +40,8 @@ SPREAD = 6
 # such a range, one more size is drawn.
 WIDE = 16
 NEAR_THE_END = 16
+# The bound on a product of factors of different sizes follows the pairs of limbs to this power.
+ROWS = 0.75
 
 
 @dataclass(frozen=True)
@@ -118,7 +120,9 @@ class Idea:
 
     A bound is an absolute number, because slow code could meet a bound on the ratio of two counts.
     The bounds belong to the largest size of `takes`. At a smaller size they are less: they grow as
-    size^grows, except for the part `fixed` of at_most, the cost of a call of any size. They lie
+    size^grows, except for the part `fixed` of at_most, the cost of a call of any size. A product of
+    factors of different sizes may take more for each pair of limbs than a square of the larger
+    size, because it may have more rows. The bounds lie
     between the counts of the kit's stage and of `plain`; `make par` checks this at sizes of the
     whole range.
     """
@@ -136,8 +140,12 @@ class Idea:
     def bounds(self, counted: CountedCall) -> tuple[int, int]:
         """Return the least and the largest allowed count of a call with a drawn size."""
         part = (counted.size / self.takes.size) ** self.grows
-        most = self.fixed + (self.at_most - self.fixed) * part
-        return math.floor(self.least * part), math.ceil(most)
+        # The number of pairs of limbs, relative to two factors of the larger size.
+        pairs = 1.0
+        if counted.second and not self.takes.second and self.grows > 1:
+            pairs = counted.second / counted.size
+        most = self.fixed + (self.at_most - self.fixed) * part * pairs**ROWS
+        return math.floor(self.least * part * pairs), math.ceil(most)
 
 
 @dataclass(frozen=True)

@@ -44,7 +44,7 @@ OPERATIONS: Mapping[str, tuple[str, Callable[[int, int], int]]] = {
     "add-in-place": ("TESTED_ADD", lambda a, b: a + b),
     "sub": ("TESTED_SUB", lambda a, b: a - b),
     "sub-in-place": ("TESTED_SUB", lambda a, b: a - b),
-    "lshift": ("TESTED_LSHIFT", lambda a, b: a << 1),
+    "lshift": ("TESTED_LSHIFT", lambda a, b: a),  # see _right()
     "mul": ("TESTED_MUL", lambda a, b: a * b),
     "mul-sparse": ("TESTED_MUL", lambda a, b: a * b),
     "square": ("TESTED_SQUARE", lambda a, b: a * a),
@@ -63,6 +63,12 @@ MODULO_PRIME = {"solinas": ("TESTED_SOLINAS", 3), "shoup": ("TESTED_SHOUP", 2)}
 # bit. The result of an operation with the other ending replaces the first operand.
 SPARSE, IN_PLACE = "-sparse", "-in-place"
 ONES = (1, 5)
+# The least ratio of the sizes of two operands.
+SHORTEST = 0.25
+# The most bits by which a number is shifted.
+MOST_SHIFT = 63
+# Where the result goes: a number with room for it, one of the operands, or a number without room.
+WITH_ROOM, INTO_FIRST, INTO_SECOND, WITHOUT_ROOM = range(4)
 # Operations with these names are called on digits in base 10^4.
 DIGITS = ("digit-", "fft")
 FIFTH = "digit-fifth"
@@ -220,7 +226,7 @@ def counts(
     left = [
         (one, call)
         for one in ordered
-        for call in sorted(one.drawn(seed), key=lambda call: call.size)
+        for call in sorted(_varied(stage, one, seed), key=lambda call: call.size)
     ]
     while left:
         guest = machine.boot(contents, digits=0)
@@ -245,6 +251,23 @@ def counts(
         finally:
             guest.stop()
     return {one: tuple(of) for one, of in costs.items()}
+
+
+def _varied(stage: Stage, wanted: CountedCall, seed: int | None) -> list[CountedCall]:
+    """Return the calls to count. In each second one, the operands have different sizes.
+
+    The bounds of products by a method of fewer products hold for factors of one size only.
+    """
+    calls = list(wanted.drawn(seed))
+    several = wanted.operation.removesuffix(IN_PLACE) in ("add", "sub", "mul")
+    if wanted.second or not several or stage.traits.subquadratic:
+        return calls
+    drawing = random.Random(f"{seed} {wanted} sizes")
+    for i in range(drawing.randrange(2), len(calls), 2):
+        second = max(1, round(calls[i].size * SHORTEST ** drawing.random()))
+        if second < calls[i].size:
+            calls[i] = replace(calls[i], second=second)
+    return calls
 
 
 def _multiplications(text: bytes) -> int:
@@ -296,16 +319,20 @@ def _one(
     drawing = random.Random(f"{seed} {call.size}")
     state = drawing.getrandbits(63)
     ones = drawing.randint(*ONES) if call.operation.endswith(SPARSE) else 0
-    in_place = call.operation.endswith(IN_PLACE)
+    shape = _shape(stage, call, drawing)
+    words = operands(stage, call, shape, state, ones)
+    extra = shape.bits
+    if call.operation == DECIMAL:
+        extra = drawing.choice((0, drawing.randrange(10 * call.size))) + _digits(stage, words[0])
     request = (
-        f"{_verb(call.operation)} {call.size} {call.second or call.size}"
-        f" {state} {ones} {in_place:d} {modulus}"
+        f"{_verb(call.operation)} {shape.first} {shape.second} {state} {ones} {shape.into}"
+        f" {extra} {modulus}"
     )
     answer = guest.channel.check(
         f"echo {request} >{PARAMETERS}/ask && cat {PARAMETERS}/ask", timeout
     ).split()
     returned, *residues, allocated = map(int, answer)
-    right = _right(stage, call, operands(stage, call, state, ones), modulus)
+    right = _right(stage, call, shape, words, modulus)
     if returned or not _match(residues, right):
         return Finding("wrong", f"{call.call} is wrong, so its method is not judged")
     events = plugin.events(guest.folder, known)
@@ -314,6 +341,38 @@ def _one(
         return Finding("wrong", f"the marks around {call.call} are not executed once each")
     begin, end = marks
     return _cost(events[begin : end + 1], call, allocated)
+
+
+@dataclass(frozen=True)
+class _Shape:
+    """What a call is made with besides the digits of its operands."""
+
+    first: int  # the size of the first operand in words, or n
+    second: int
+    into: int  # WITH_ROOM, INTO_FIRST, INTO_SECOND or WITHOUT_ROOM
+    bits: int  # the bits of a shift
+
+
+def _shape(stage: Stage, call: CountedCall, drawing: random.Random) -> _Shape:
+    """Draw the shape of a call. A method must not depend on it."""
+    first, second = call.size, call.second or call.size
+    name = call.operation.removesuffix(IN_PLACE)
+    if name in ("add", "mul") and drawing.randrange(2):
+        first, second = second, first
+    into = WITH_ROOM
+    if call.operation.endswith(IN_PLACE):
+        into = drawing.choice((INTO_FIRST, INTO_SECOND)) if name == "add" else INTO_FIRST
+    elif name in ("mul", "square") and stage.traits.results == "grown" and not stage.traits.slow:
+        into = drawing.choice((WITH_ROOM, WITHOUT_ROOM))
+    return _Shape(first, second, into, drawing.randint(1, MOST_SHIFT))
+
+
+def _digits(stage: Stage, words: list[int]) -> int:
+    """Return how many decimal digits a number has."""
+    value = 0
+    for word in reversed(words):
+        value = value * _base(stage) + word
+    return len(str(value))
 
 
 def _verb(operation: str) -> str:
@@ -331,7 +390,11 @@ def _verb(operation: str) -> str:
 
 
 def _right(
-    stage: Stage, call: CountedCall, words: tuple[list[int], list[int]], modulus: int
+    stage: Stage,
+    call: CountedCall,
+    shape: _Shape,
+    words: tuple[list[int], list[int]],
+    modulus: int,
 ) -> list[list[int]]:
     """Return the allowed values of each residue of a right answer.
 
@@ -359,12 +422,13 @@ def _right(
     if call.operation.startswith(DIGITS) and call.operation.endswith(SPARSE):
         digits = (call.size + 1) // 2 * 9 + 1  # see run_of_zeros() in counted.c
         return [[(pow(10_000, digits - 1, modulus) - 1) % modulus]]
+    if call.operation == "lshift":
+        return [[a], [b], [(a << shape.bits) % modulus]]
     result = OPERATIONS[call.operation][1](a, b) % modulus
     if call.operation.startswith(DIGITS):
         return [[result]]  # The result replaces one operand, or is text.
-    if call.operation.endswith(IN_PLACE):
-        return [[b], [result]]  # The result replaces the first operand.
-    return [[a], [b], [result]]
+    kept = {INTO_FIRST: [b], INTO_SECOND: [a]}.get(shape.into, [a, b])
+    return [[value] for value in (*kept, result)]
 
 
 def _match(residues: list[int], right: list[list[int]]) -> bool:
@@ -409,16 +473,16 @@ def _base(stage: Stage) -> int:
 
 
 def operands(
-    stage: Stage, call: CountedCall, state: int, ones: int = 0
+    stage: Stage, call: CountedCall, shape: _Shape, state: int, ones: int = 0
 ) -> tuple[list[int], list[int]]:
     """Return the words of the operands that random_number() in counted/counted.c generates.
 
-    The lowest word is first. The first operand is the larger one.
+    The lowest word is first. Of operands of one size, the first is the larger one.
     """
     base = _base(stage)
     drop = state % 61 if base == 2**64 else 0
     found: list[list[int]] = []
-    for least, size in ((base // 2, call.size), (base // 4, call.second or call.size)):
+    for least, size in ((base // 2, shape.first), (base // 4, shape.second)):
         drawn: list[int] = []
         for _ in range(ones or (1 if call.operation == COMPUTE else size)):
             state = (state * 6364136223846793005 + 1442695040888963407) % 2**64

@@ -79,7 +79,9 @@ def announcements(rng: random.Random, stage: Stage, operation: str) -> Iterator[
             bits = rng.randrange(*_ANNOUNCED_BITS)
             if i:
                 bits = _any_length(rng, bits, longest(stage, _MOST_PRODUCT, 2))
-            a, b = (1 << bits | rng.getrandbits(bits) for _ in "ab")
+            both = [bits, _any_length(rng, _ANNOUNCED_BITS[0], bits)]
+            rng.shuffle(both)
+            a, b = (1 << length | rng.getrandbits(length) for length in both)
             factors = (a, b) if verb == "mul" else (a,)
             words = tuple(f"{factor:{form}}" for factor in factors)
             product = a * b if verb == "mul" else a * a
@@ -271,6 +273,7 @@ def _decimals(rng: random.Random, stage: Stage) -> Iterator[OperationCase]:
         text = str(a)
         for room, want in (
             (len(text), text), (len(text) + 9, text), (len(text) - 1, "ERANGE"), (0, "ERANGE"),
+            (rng.randrange(len(text)), "ERANGE"), (len(text) + rng.randrange(10 * len(text)), text),
         ):  # fmt: skip
             yield OperationCase(f"decimal {a:x} {room}", want, a.bit_length())
     for a in numbers[: len(_EDGES)]:  # The lowest byte of this room is 0.
@@ -299,13 +302,16 @@ def computed_n(max_n: int) -> list[int]:
 # The largest n for which a stage with numbers of one word must return F(n) modulo 2^64. An array of
 # n words, or a recursion of n calls, does not fit into the stack.
 _MANY_STEPS = 1 << 21
+_OF_AN_OCTAVE = 8
 # The memory that such a call may allocate, in bytes.
 _FEW_BYTES = 256
 
 
 def _computations(rng: random.Random, stage: Stage) -> Iterator[OperationCase]:
     yield from map(_computation, computed_n(stage.manifest.max_n))
-    many = [_any_length(rng, 94, _MANY_STEPS) for _ in range(10)]
+    # Some n of each octave, as code may be wrong in a part of one.
+    octaves = [1 << i for i in range(6, _MANY_STEPS.bit_length() - 1)]
+    many = [rng.randrange(first, 2 * first) for first in octaves for _ in range(_OF_AN_OCTAVE)]
     for n in () if stage.traits.numbers else (*many, _MANY_STEPS):
         word = expected_values.residue(n, 1 << 64)
         yield OperationCase(f"compute {n}", f"{word:x}", n, n, _FEW_BYTES)

@@ -6,17 +6,20 @@
  *
  * The parameter "ask" takes a request, and returns the answer when it is read:
  *
- *	WHAT SIZE SECOND SEED ONES INTO MODULUS
+ *	WHAT SIZE SECOND SEED ONES INTO EXTRA MODULUS
  *
  *	compute		fib_compute() of F(SIZE) between the marks
- *	decimal		fib_decimal() of a random number of SIZE words of 8 bytes
+ *	decimal		fib_decimal() of a random number of SIZE words of 8 bytes,
+ *			into EXTRA bytes
  *	create		create three numbers of SIZE words
  *	a number	an operation of enum tested_operation in
  *			bignum_adapter.h, on random numbers of SIZE and SECOND
  *			words. Below its top bit a number has ONES one bits at
  *			random places, unless ONES is 0; for an operation on digits,
- *			the first number then is 10000^k - 1. If INTO is 1, the
- *			result replaces the first number.
+ *			the first number then is 10000^k - 1. If INTO is 1 or 2,
+ *			the result replaces the first or the second number; if
+ *			it is 3, it goes to a number that must grow. A shift is by
+ *			EXTRA bits.
  *
  * The answer is the operation's return value and residues: the residue of F(N),
  * the residue of the digits, or the residues of the operands after the call,
@@ -77,7 +80,9 @@ struct request {
 	enum tested_operation what;
 	u64 size, second; /* in words */
 	u64 seed, modulus;
-	unsigned int ones, into;
+	unsigned int ones;
+	enum { WITH_ROOM, INTO_FIRST, INTO_SECOND, WITHOUT_ROOM } into;
+	u64 extra;
 };
 
 /* Whether limbs are decimal. */
@@ -266,11 +271,10 @@ static void answer_digits(const char *digits, ssize_t ret, size_t bound,
 /* A word has at most 20 decimal digits. */
 #define WORD_DIGITS 20
 
-static void count_decimal(u64 words, u64 seed, u64 modulus)
+static void count_decimal(u64 words, u64 seed, size_t bound, u64 modulus)
 {
 	struct fib_account account = FIB_ACCOUNT(account);
 	size_t size = words * 8 / tested_limb_bytes();
-	size_t bound = words * WORD_DIGITS;
 	char *digits = kvmalloc(bound, GFP_KERNEL);
 	struct bignum *number[3];
 	union fib_value f;
@@ -300,13 +304,13 @@ release:
 static void count_numbers(const struct request *ask)
 {
 	struct fib_account account = FIB_ACCOUNT(account);
-	size_t size = ask->size * 8 / tested_limb_bytes();
+	size_t size = max(ask->size, ask->second) * 8 / tested_limb_bytes();
 	unsigned int drop = dropped(ask->seed);
 	struct limbs first, second, result = { 0 };
 	u64 seed = ask->seed, same = seed;
 	struct bignum *number[3], *c;
 	bool modulo = ask->what == TESTED_SOLINAS || ask->what == TESTED_SHOUP;
-	u64 word = modulo ? TIMES : 1;
+	u64 word = modulo ? TIMES : ask->what == TESTED_LSHIFT ? ask->extra : 1;
 	int ret, count = 0;
 
 	/* With this capacity, the result does not grow between the marks. */
@@ -316,7 +320,15 @@ static void count_numbers(const struct request *ask)
 		number[1] = tested_at(number[0], 1);
 		number[2] = tested_at(number[0], 2);
 	}
-	c = number[ask->into ? 0 : 2];
+	if (ask->into == WITHOUT_ROOM) {
+		tested_free(number[2]);
+		number[2] = tested_create(&account.call, 1, 1);
+		if (!number[2])
+			goto release;
+	}
+	c = number[ask->into == INTO_FIRST  ? 0 :
+		   ask->into == INTO_SECOND ? 1 :
+					      2];
 	if (ask->what == TESTED_INCREASE || ask->what == TESTED_DECREASE)
 		random_number(c, ask->size, HALF, &same, 0,
 			      drop); /* its operand, too */
@@ -338,15 +350,18 @@ static void count_numbers(const struct request *ask)
 		scnprintf(answer, sizeof(answer), "%d\n", ret ?: -ENOMEM);
 	} else {
 		count = scnprintf(answer, sizeof(answer), "0 ");
-		if (!ask->into)
+		if (ask->into != INTO_FIRST)
 			count += scnprintf(answer + count,
 					   sizeof(answer) - count, "%llu ",
 					   residue_of(first, ask->modulus));
-		scnprintf(answer + count, sizeof(answer) - count, "%llu %llu\n",
-			  residue_of(second, ask->modulus),
+		if (ask->into != INTO_SECOND)
+			count += scnprintf(answer + count,
+					   sizeof(answer) - count, "%llu ",
+					   residue_of(second, ask->modulus));
+		scnprintf(answer + count, sizeof(answer) - count, "%llu\n",
 			  residue_of(result, ask->modulus));
 	}
-	if (c && c != number[2] && !ask->into)
+	if (c && c != number[0] && c != number[1] && c != number[2])
 		tested_free(c);
 release:
 	release(number);
@@ -483,7 +498,7 @@ static void count_create(u64 words)
 {
 }
 
-static void count_decimal(u64 words, u64 seed, u64 modulus)
+static void count_decimal(u64 words, u64 seed, size_t bound, u64 modulus)
 {
 }
 
@@ -516,19 +531,20 @@ static void count_compute(u64 n, u64 modulus)
 static int ask_set(const char *value, const struct kernel_param *kp)
 {
 	struct request ask;
-	unsigned int what;
+	unsigned int what, into;
 	char verb[16];
 
-	if (sscanf(value, "%15s %llu %llu %llu %u %u %llu", verb, &ask.size,
-		   &ask.second, &ask.seed, &ask.ones, &ask.into,
-		   &ask.modulus) != 7 ||
-	    !ask.modulus || ask.modulus >> 32)
+	if (sscanf(value, "%15s %llu %llu %llu %u %u %llu %llu", verb,
+		   &ask.size, &ask.second, &ask.seed, &ask.ones, &into,
+		   &ask.extra, &ask.modulus) != 8 ||
+	    into > WITHOUT_ROOM || !ask.modulus || ask.modulus >> 32)
 		return -EINVAL;
+	ask.into = into;
 	scnprintf(answer, sizeof(answer), "%d\n", -ENOMEM);
 	if (!strcmp(verb, "compute")) {
 		count_compute(ask.size, ask.modulus);
 	} else if (!strcmp(verb, "decimal")) {
-		count_decimal(ask.size, ask.seed, ask.modulus);
+		count_decimal(ask.size, ask.seed, ask.extra, ask.modulus);
 	} else if (!strcmp(verb, "create")) {
 		count_create(ask.size);
 	} else if (!kstrtouint(verb, 10, &what)) {
