@@ -357,7 +357,7 @@ def test_what_is_counted_must_be_done(kernel: Path, skips: str) -> None:
     variant = Variant("x", "", text, "x.c")
     out = variants.build(kernel, built(kernel, kernels.PLAIN), variant)
     with pytest.raises(LabError):
-        measure.states(out, variant, (64,))
+        measure.states(out, variant, {64: ""})
 
 
 def test_a_file_without_the_function_is_the_learners_fault(kernel: Path, tmp_path: Path) -> None:

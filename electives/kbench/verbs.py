@@ -26,6 +26,7 @@ TASK_SOURCES = ("trampoline.S", "heap.c", "input.c")
 # the stack's eight megabytes, SHALLOW less than 16 KB.
 DEEP, SHALLOW = 220_000, 50
 NUMBERS = 300
+MOST_DIGITS = {"d": 18, "x": 16, "o": 21}  # that fit into any long long
 DIGITS = {"d": "0123456789", "x": "0123456789abcdefABCDEF", "o": "01234567"}
 
 
@@ -67,14 +68,18 @@ def _source(task: int) -> Path:
 
 def _number(draw: random.Random) -> str:
     """Return an input line for 3.c: a letter for the format, a number, and more text."""
-    kind = draw.choice("duxoilXOw")
-    base = draw.choice("dxo") if kind == "i" else kind.lower() if kind.lower() in DIGITS else "d"
-    digits = "".join(draw.choice(DIGITS[base]) for _ in range(draw.randint(1, 7)))
+    kind = draw.choice("duxoilXOwvV")
+    base = {"i": draw.choice("dxo"), "V": "x"}.get(kind, kind.lower())
+    base = base if base in DIGITS else "d"
+    most = MOST_DIGITS[base] if kind in "lXO" else 7
+    digits = "".join(draw.choice(DIGITS[base]) for _ in range(draw.randint(1, most)))
     if kind in "duxo" and draw.randrange(4) == 0:
         digits = "0" * draw.randint(20, 40) + digits
-    if kind in "lXOw":
+    if kind == "l" and draw.randrange(2):
+        digits = draw.choice("12345678") + digits.zfill(most)  # as long as any long long
+    if kind == "w":
         digits += "".join(draw.choice(DIGITS[base]) for _ in range(9))
-    if kind == "i":
+    if kind == "i" or (kind == "V" and draw.randrange(2)):
         digits = {"d": "1", "x": draw.choice(("0x", "0X")), "o": "0"}[base] + digits
     number = draw.choice(("", "-", "+")) + digits if draw.randrange(10) else "z"
     follows = {"d": ("a", " 8", ".5"), "x": ("g", " f"), "o": ("8", "9", "a")}[base]

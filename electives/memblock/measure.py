@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -64,21 +64,21 @@ class Share:
 
 
 def states(
-    out: Path, variant: Variant, regions: Sequence[int] = REGIONS, places: Places | str = ""
+    out: Path, variant: Variant, arrays: Mapping[int, Places | str] = dict.fromkeys(REGIONS, "")
 ) -> Counts:
     """Return the instructions of one memblock_reserve() in memblock.c, by call and regions.
 
-    places: the regions to add, if not the default ones.
+    arrays: the numbers of regions, and the regions to add, if not the default ones.
 
     memmove of the C library is left out, because its count depends on the processor and no kernel
     uses it.
     """
     counts: Counts = {}
-    for part in callgrind.count(out / "states", *(f"{n}{places}" for n in regions)):
+    for part in callgrind.count(out / "states", *(f"{n}{places}" for n, places in arrays.items())):
         if part.name:
             call, number = part.name.split()
             counts[call, int(number)] = part.inside("memblock.c", Path(variant.where).name)
-    if ("append", max(regions)) not in counts:
+    if ("append", max(arrays)) not in counts:
         raise LabError("callgrind has not counted all states", "run the command again")
     return counts
 

@@ -37,6 +37,8 @@ ENOUGH_ACROSS = 2
 # search in steps of eight regions at most 175 times fewer, delayed allocation 1.3 times fewer.
 STATES = ("append", "middle", "covered")
 ENOUGH = 300
+# The array is divided into this many parts, and the calls are counted in each of them.
+PARTS = 4
 
 
 def judge(progress: Progress) -> list[Finding | None]:
@@ -68,8 +70,8 @@ def judge(progress: Progress) -> list[Finding | None]:
                     out, runner.ALL + runner.MANY_REGIONS, drawn * SEEDS, MANY_SEEDS
                 )
                 wrong[INSTRUCTIONS] = many.wrong or _Counted(
-                    plain, own, drawn, MANY_REGIONS
-                ).too_many(STATES, ENOUGH, "three calls")
+                    plain, own, drawn, MANY_REGIONS, PARTS
+                ).too_many(STATES, ENOUGH, f"{len(STATES) * PARTS} calls")
     except VariantNotBuiltError as error:
         return [Finding("build-failed", error.problem)] * len(numbers)
     return [Finding("wrong", message) if message else None for message in wrong.values()]
@@ -95,23 +97,34 @@ class _Counted:
     """The instructions of the kernel's and of the learner's function, at random positions."""
 
     def __init__(
-        self, plain: Sequence[Path], own: Variant, drawn: int, regions: tuple[int, int]
+        self,
+        plain: Sequence[Path],
+        own: Variant,
+        drawn: int,
+        regions: tuple[int, int],
+        parts: int = 1,
     ) -> None:
         draw = random.Random(drawn).randint
-        self.regions = draw(*regions)
         self.across = across = draw(LEAST_ACROSS, MOST_ACROSS)
-        last = self.regions - 1
-        # One counted place is in the front half of the array, the others are in the back half.
-        places = measure.Places(
-            middle=draw(last // 8, last // 2 - 2),
-            first=draw(last // 3, last - across),
-            across=across,
-            covered=draw(7 * last // 8, last),
-        )
+        # Each array has its own number of regions, and its places are in another part.
+        self.arrays: dict[int, measure.Places] = {}
+        first = draw(*regions)
+        for part in range(parts):
+            last = first + part - 1
+
+            def place(part: int, last: int = last) -> int:
+                return draw(max(1, part * last // parts), (part + 1) * last // parts)
+
+            self.arrays[last + 1] = measure.Places(
+                middle=place(part),
+                first=min(place(part), last - across),
+                across=across,
+                covered=place(parts - 1 - part),
+            )
         self.counts, self.wrong = [], ""
         for variant, out in zip((variants.KERNEL, own), plain):
             try:
-                self.counts.append(measure.states(out, variant, (self.regions,), places))
+                self.counts.append(measure.states(out, variant, self.arrays))
             except LabError as error:
                 if variant is not own:
                     raise
@@ -124,13 +137,14 @@ class _Counted:
         if self.wrong:
             return self.wrong
         kernels_own, own = (
-            sum(count[call, self.regions] for call in calls) for count in self.counts
+            sum(count[call, regions] for call in calls for regions in self.arrays)
+            for count in self.counts
         )
         if kernels_own >= enough * own > 0:
             return ""
         if not own:
             return f"no instructions were counted for {what}"
         return (
-            f"{own:,} instructions for {what}, in an array of {self.regions}, the"
+            f"{own:,} instructions for {what}, in an array of {min(self.arrays)}, the"
             f" kernel's {kernels_own:,}: {kernels_own / own:.1f} times fewer, {enough} are required"
         )

@@ -101,7 +101,7 @@ static void many_threads(void)
 	SAME(fiber_convert(), -EEXIST);
 }
 
-#define AT_ONCE 3
+#define AT_ONCE 20
 
 static long inside[AT_ONCE], firsts[AT_ONCE];
 static pthread_barrier_t all_converted;

@@ -64,11 +64,13 @@ static int digit(int byte)
 	return byte >= 'a' && byte <= 'f' ? byte - 'a' + 10 : 99;
 }
 
-/* Read a number of at most width bytes. Return false without one. */
+/*
+ * Read a number of at most width bytes. Return false without one; as in the C
+ * library, its sign is read even so.
+ */
 static bool number(int base, int width, unsigned long long *value)
 {
 	bool minus = false, any = false;
-	size_t begin = at;
 
 	if (width > 0 && (peek() == '-' || peek() == '+')) {
 		minus = peek() == '-';
@@ -98,8 +100,6 @@ static bool number(int base, int width, unsigned long long *value)
 		any = true;
 	}
 	/* } task 3, until then: any = digit(peek()) < base; */
-	if (!any)
-		at = begin;
 	if (minus)
 		*value = 0 - *value;
 	return any;

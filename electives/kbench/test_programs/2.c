@@ -87,11 +87,11 @@ static int tiny_blocks(void)
 	return 1;
 }
 
-/* Allocate blocks of up to 4 MB, one at a time, about 500 MB in total. */
+/* Allocate blocks of up to 8 MB, one at a time, about 600 MB in total. */
 static int large_blocks(void)
 {
 	for (int round = 0; round < LARGE; round++) {
-		unsigned int size = 1 + draw((128u << 10) << draw(6));
+		unsigned int size = 1 + draw((128u << 10) << draw(7));
 		unsigned char *block = malloc(size);
 
 		if (!block)
@@ -130,7 +130,7 @@ int main(void)
 		}
 	}
 	if (!large_blocks()) {
-		printf("no memory for a block of up to 4 MB\n");
+		printf("no memory for a block of up to 8 MB\n");
 		return 1;
 	}
 	if (!tiny_blocks()) {

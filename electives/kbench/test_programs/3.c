@@ -31,6 +31,10 @@ int main(void)
 			found = scanf("%llo", (unsigned long long *)&wide);
 		else if (kind == 'w')
 			found = scanf("%3d%4x", &x, (unsigned int *)&y);
+		else if (kind == 'v')
+			found = scanf("%1d", &x);
+		else if (kind == 'V')
+			found = scanf("%2x", (unsigned int *)&x);
 		printf("%c %d %d %d %lld", kind, found, x, y, wide);
 		rest[0] = '\0';
 		if (fgets(rest, sizeof(rest), stdin))

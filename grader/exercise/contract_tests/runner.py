@@ -170,7 +170,7 @@ def tried_n(stage: Stage, seed: int) -> list[int]:
 
 def _without_vectors(seed: int) -> int:
     """Return the n to compute without vectors: stage 12 then uses stage 11's transforms."""
-    return random.Random(f"{seed} scalar").randrange(120_000, 250_000)
+    return random.Random(f"{seed} scalar").randrange(120_000, 1_000_000)
 
 
 def _longest_tried(stage: Stage) -> int:

@@ -111,7 +111,7 @@ class _Drawing:
             self.cases.append(case(f"{title} ({request}), then INFO", f"info {self.file}", info))
 
     def _size(self) -> int:
-        return self.random.choice((1, 2, 5, 20, 200))
+        return self.random.choice((1, 2, 5, 20, 200, 6000))
 
     def read(self) -> None:
         size = self._size()

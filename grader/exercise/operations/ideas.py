@@ -38,23 +38,24 @@ FILES = Path(__file__).with_name("counted")
 # The number of multiplications modulo the prime of stage 11; counted.c has the same number.
 TIMES = 32
 # The operations' names in enum tested_operation of bignum_adapter.h, and functions that compute a
-# number that is congruent to the right result from residues of the operands. FIFTH is apart.
-OPERATIONS: Mapping[str, tuple[str, Callable[[int, int], int]]] = {
-    "add": ("TESTED_ADD", lambda a, b: a + b),
-    "add-in-place": ("TESTED_ADD", lambda a, b: a + b),
-    "sub": ("TESTED_SUB", lambda a, b: a - b),
-    "sub-in-place": ("TESTED_SUB", lambda a, b: a - b),
-    "lshift": ("TESTED_LSHIFT", lambda a, b: a),  # see _right()
-    "mul": ("TESTED_MUL", lambda a, b: a * b),
-    "mul-sparse": ("TESTED_MUL", lambda a, b: a * b),
-    "square": ("TESTED_SQUARE", lambda a, b: a * a),
-    "increase": ("TESTED_INCREASE", lambda a, b: a + 1),
-    "decrease": ("TESTED_DECREASE", lambda a, b: a - 1),
-    "digit-sum": ("TESTED_TWICE_PLUS", lambda a, b: 2 * a + b),
-    "digit-unique": ("TESTED_UNIQUE", lambda a, b: a),
-    "digit-unique-sparse": ("TESTED_UNIQUE", lambda a, b: a),
-    "digit-text": ("TESTED_TEXT", lambda a, b: a),
-    "fft": ("TESTED_FFT_MUL", lambda a, b: a * b),
+# number that is congruent to the right result from residues of the operands and the number `extra`
+# of _Shape. FIFTH is apart.
+OPERATIONS: Mapping[str, tuple[str, Callable[[int, int, int], int]]] = {
+    "add": ("TESTED_ADD", lambda a, b, x: a + b),
+    "add-in-place": ("TESTED_ADD", lambda a, b, x: a + b),
+    "sub": ("TESTED_SUB", lambda a, b, x: a - b),
+    "sub-in-place": ("TESTED_SUB", lambda a, b, x: a - b),
+    "lshift": ("TESTED_LSHIFT", lambda a, b, x: a << x),
+    "mul": ("TESTED_MUL", lambda a, b, x: a * b),
+    "mul-sparse": ("TESTED_MUL", lambda a, b, x: a * b),
+    "square": ("TESTED_SQUARE", lambda a, b, x: a * a),
+    "increase": ("TESTED_INCREASE", lambda a, b, x: a + x),
+    "decrease": ("TESTED_DECREASE", lambda a, b, x: a - x),
+    "digit-sum": ("TESTED_TWICE_PLUS", lambda a, b, x: 2 * a + b),
+    "digit-unique": ("TESTED_UNIQUE", lambda a, b, x: a),
+    "digit-unique-sparse": ("TESTED_UNIQUE", lambda a, b, x: a),
+    "digit-text": ("TESTED_TEXT", lambda a, b, x: a),
+    "fft": ("TESTED_FFT_MUL", lambda a, b, x: a * b),
 }
 # Multiplications modulo the prime of stage 11, and how many results are allowed, which differ by
 # the prime.
@@ -63,8 +64,9 @@ MODULO_PRIME = {"solinas": ("TESTED_SOLINAS", 3), "shoup": ("TESTED_SHOUP", 2)}
 # bit. The result of an operation with the other ending replaces the first operand.
 SPARSE, IN_PLACE = "-sparse", "-in-place"
 ONES = (1, 5)
-# The least ratio of the sizes of two operands.
-SHORTEST = 0.25
+# The ratio of the sizes of two operands is between these, if it is not 1.
+RATIOS = (0.25, 0.8)
+NEARLY = 0.95
 # The most bits by which a number is shifted.
 MOST_SHIFT = 63
 # Where the result goes: a number with room for it, one of the operands, or a number without room.
@@ -256,17 +258,19 @@ def counts(
 def _varied(stage: Stage, wanted: CountedCall, seed: int | None) -> list[CountedCall]:
     """Return the calls to count. In each second one, the operands have different sizes.
 
-    The bounds of products by a method of fewer products hold for factors of one size only.
+    Bounds on a method of fewer products hold for factors of one ratio only, and nearly of it.
     """
     calls = list(wanted.drawn(seed))
-    several = wanted.operation.removesuffix(IN_PLACE) in ("add", "sub", "mul")
-    if wanted.second or not several or stage.traits.subquadratic:
-        return calls
     drawing = random.Random(f"{seed} {wanted} sizes")
+    if wanted.second:
+        least = max(1, int(wanted.second * NEARLY))
+        return [replace(call, second=drawing.randint(least, wanted.second)) for call in calls]
+    several = re.sub(f"{IN_PLACE}|{SPARSE}", "", wanted.operation) in ("add", "sub", "mul")
+    if not several or stage.traits.subquadratic:
+        return calls
     for i in range(drawing.randrange(2), len(calls), 2):
-        second = max(1, round(calls[i].size * SHORTEST ** drawing.random()))
-        if second < calls[i].size:
-            calls[i] = replace(calls[i], second=second)
+        ratio = drawing.uniform(*RATIOS)
+        calls[i] = replace(calls[i], second=max(1, int(calls[i].size * ratio)))
     return calls
 
 
@@ -321,7 +325,7 @@ def _one(
     ones = drawing.randint(*ONES) if call.operation.endswith(SPARSE) else 0
     shape = _shape(stage, call, drawing)
     words = operands(stage, call, shape, state, ones)
-    extra = shape.bits
+    extra = shape.extra
     if call.operation == DECIMAL:
         extra = drawing.choice((0, drawing.randrange(10 * call.size))) + _digits(stage, words[0])
     request = (
@@ -350,7 +354,7 @@ class _Shape:
     first: int  # the size of the first operand in words, or n
     second: int
     into: int  # WITH_ROOM, INTO_FIRST, INTO_SECOND or WITHOUT_ROOM
-    bits: int  # the bits of a shift
+    extra: int  # the bits of a shift, or the limb that is added or subtracted
 
 
 def _shape(stage: Stage, call: CountedCall, drawing: random.Random) -> _Shape:
@@ -362,9 +366,14 @@ def _shape(stage: Stage, call: CountedCall, drawing: random.Random) -> _Shape:
     into = WITH_ROOM
     if call.operation.endswith(IN_PLACE):
         into = drawing.choice((INTO_FIRST, INTO_SECOND)) if name == "add" else INTO_FIRST
+    elif name == "div5":
+        into = drawing.choice((WITH_ROOM, INTO_FIRST))
     elif name in ("mul", "square") and stage.traits.results == "grown" and not stage.traits.slow:
         into = drawing.choice((WITH_ROOM, WITHOUT_ROOM))
-    return _Shape(first, second, into, drawing.randint(1, MOST_SHIFT))
+    extra = drawing.randint(1, MOST_SHIFT)
+    if name in ("increase", "decrease"):
+        extra = drawing.randrange(_base(stage))
+    return _Shape(first, second, into, extra)
 
 
 def _digits(stage: Stage, words: list[int]) -> int:
@@ -411,7 +420,8 @@ def _right(
         # counted.c makes the number a multiple of 5, as it does with the lowest word.
         a = (a - words[0][0] % 5) % modulus
         fifth = a * pow(5, -1, modulus) % modulus
-        return [[fifth]] if call.operation == FIFTH else [[a], [b], [fifth]]
+        kept = [[a], [b]] if shape.into == WITH_ROOM else [[b]]
+        return [[fifth]] if call.operation == FIFTH else [*kept, [fifth]]
     if call.operation in MODULO_PRIME:
         product = words[0][0] * words[1][0] ** TIMES
         below = MODULO_PRIME[call.operation][1]
@@ -422,13 +432,11 @@ def _right(
     if call.operation.startswith(DIGITS) and call.operation.endswith(SPARSE):
         digits = (call.size + 1) // 2 * 9 + 1  # see run_of_zeros() in counted.c
         return [[(pow(10_000, digits - 1, modulus) - 1) % modulus]]
-    if call.operation == "lshift":
-        return [[a], [b], [(a << shape.bits) % modulus]]
-    result = OPERATIONS[call.operation][1](a, b) % modulus
+    result = OPERATIONS[call.operation][1](a, b, shape.extra) % modulus
     if call.operation.startswith(DIGITS):
         return [[result]]  # The result replaces one operand, or is text.
-    kept = {INTO_FIRST: [b], INTO_SECOND: [a]}.get(shape.into, [a, b])
-    return [[value] for value in (*kept, result)]
+    kept = {INTO_FIRST: [[b]], INTO_SECOND: [[a]]}.get(shape.into, [[a], [b]])
+    return [*kept, [result]]
 
 
 def _match(residues: list[int], right: list[list[int]]) -> bool:

@@ -323,7 +323,8 @@ def _computation(n: int) -> OperationCase:
 
 
 def _within_memory(rng: random.Random, stage: Stage) -> Iterator[OperationCase]:
-    large = [_any_length(rng, 30_000, 300_000) for _ in range(2)]
+    top = stage.manifest.max_n
+    large = [_any_length(rng, 30_000, 300_000), _any_length(rng, 300_000, top)]
     for tried in (*_computations(rng, stage), *map(_computation, large)):
         if tried.n is None or tried.n < 200:
             yield tried
@@ -339,7 +340,8 @@ _SUMS = _binary(("add", "add-a", "add-b"), lambda a, b: a + b, False)
 def _creations(rng: random.Random, stage: Stage) -> Iterator[OperationCase]:
     """Yield sums of numbers, and requests for so many limbs that the number of bytes overflows."""
     yield from _SUMS(rng, stage)
-    for size in (2**64 // 8 - 1, 2**64 // 24, 2**61 - rng.randrange(2, 1000)):
+    wrapped = [i * 2**61 + rng.randrange(1000) for i in range(1, 8)]
+    for size in (2**64 // 8 - 1, 2**64 // 24, 2**61 - rng.randrange(2, 1000), *wrapped):
         yield OperationCase(f"create {size}", "ENOMEM", size)
 
 

@@ -53,6 +53,8 @@ LONG_SMALL = 700
 # for each factor, a stage allocates up to 9.4 bytes if it has transforms of 5/4 and 3/2 of a power
 # of two, and up to 12.9 bytes if it has only transforms of powers of two.
 BYTES_A_DIGIT = 10
+# The limbs of the longest number that is converted, up to those of F(1,000,000).
+_LONGEST_DECIMAL = (2_000, 11_611)
 # The ranges that a large n is drawn from. In two ranges, n needs a transform length of 5/4 of a
 # power of two; in the third range, the length is 3/2 of a power of two.
 _LARGE_N = ((480_000, 540_000), (600_000, 630_000), (960_000, 1_000_000))
@@ -224,10 +226,12 @@ def _decimals(rng: random.Random, stage: Stage) -> Iterator[OperationCase]:
     numbers = [*_numbers(rng, 60), *(10**i + d for i in range(45) for d in (-1, 0, 1))]
     # Numbers with trailing zeros, whose digits are wrong if an approximate fraction is too small.
     numbers += [rng.randrange(1000) * 10 ** rng.randrange(36) for _ in range(100)]
-    for a in (*map(Decimal, numbers), *_long(rng)):
+    longest = Decimal(_some(rng, rng.randint(*_LONGEST_DECIMAL)))
+    for a in (*map(Decimal, numbers), *_long(rng), longest):
         text = str(a)
         for room, want in (
             (len(text), text), (len(text) + 9, text), (len(text) - 1, "ERANGE"), (0, "ERANGE"),
+            (rng.randrange(len(text)), "ERANGE"), (len(text) + rng.randrange(10 * len(text)), text),
         ):  # fmt: skip
             yield OperationCase(f"decimal {a} {room}", want, len(text))
 
@@ -317,6 +321,7 @@ _P = 2**58 - 6 * 2**24 + 1
 _ROOT = pow(3, (_P - 1) >> 20, _P)
 # Sizes of a transform: odd and even numbers of levels, and more points than one block holds.
 _POINTS = (4, 8, 16, 32, 64, 512, 2048, 4096, 8192)
+_MOST_POINTS = 32_768
 
 
 def modulo_prime(value: int, below: int) -> list[int]:
@@ -369,6 +374,7 @@ def _polynomials(rng: random.Random) -> Iterator[list[int]]:
     """Yield coefficients. The last is not 0 if there are as many coefficients as points."""
     for size in (1, 2, 3):
         yield [rng.randrange(1, B) for _ in range(size)] + [0] * (4 - size)
+    yield [rng.randrange(1, B) for _ in range(_MOST_POINTS)]
     for points in _POINTS:
         yield [B - 1] * points
         yield [rng.randrange(1, B) for _ in range(points)]

@@ -18,8 +18,9 @@
  *			random places, unless ONES is 0; for an operation on digits,
  *			the first number then is 10000^k - 1. If INTO is 1 or 2,
  *			the result replaces the first or the second number; if
- *			it is 3, it goes to a number that must grow. A shift is by
- *			EXTRA bits.
+ *			it is 3, it goes to a number that must grow. EXTRA is
+ *			the number of bits of a shift, or the limb that is
+ *			added or subtracted.
  *
  * The answer is the operation's return value and residues: the residue of F(N),
  * the residue of the digits, or the residues of the operands after the call,
@@ -310,7 +311,7 @@ static void count_numbers(const struct request *ask)
 	u64 seed = ask->seed, same = seed;
 	struct bignum *number[3], *c;
 	bool modulo = ask->what == TESTED_SOLINAS || ask->what == TESTED_SHOUP;
-	u64 word = modulo ? TIMES : ask->what == TESTED_LSHIFT ? ask->extra : 1;
+	u64 word = modulo ? TIMES : ask->extra;
 	int ret, count = 0;
 
 	/* With this capacity, the result does not grow between the marks. */
