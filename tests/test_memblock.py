@@ -179,7 +179,7 @@ def test_points_follow_the_tasks_that_are_solved(
         expected |= {0: [], 1: [1], 2: [1, 2], 3: [1, 2, 3], 4: [1, 2, 3, 4]}
     for solved, right in expected.items():
         own.write_text(_with(text, solved))
-        found = points.judge(Progress())
+        found = points.judge(Progress(), 1)
         done = [number for number, wrong in enumerate(found, 1) if wrong is None]
         assert done == right, found
 
@@ -228,7 +228,7 @@ def test_the_kernels_own_function_is_right_but_has_no_idea_of_a_task(
     own = tmp_path / "work/memblock" / variants.SOLUTION
     own.parent.mkdir(parents=True)
     own.write_text(text)
-    found = points.judge(Progress())
+    found = points.judge(Progress(), 1)
     assert [number for number, wrong in enumerate(found, 1) if wrong is None] == [1, 3, 4], found
     for number in (2, 5):
         finding = found[number - 1]

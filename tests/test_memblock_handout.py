@@ -104,7 +104,7 @@ def test_a_mistake_is_told_as_the_handout_shows_it(
         assert SHOWN[name] == runner.random_test(out, mode(fault), 0, points.SEEDS).wrong
         return
     monkeypatch.setattr(variants, "solution", lambda: faulty(fault))
-    found = points.judge(Progress())
+    found = points.judge(Progress(), 1)
     assert SHOWN[name] in [f"{wrong.cause}" for wrong in found if wrong]
 
 

@@ -68,10 +68,11 @@ LEAKS_OF = {3: "storage"}
 QUICK = (runner.THERE, runner.REGISTERS, runner.VALUES, runner.EXIT_PATHS)
 
 
-def judge(machine: str) -> list[Finding | None]:
+def judge(machine: str, seed: int) -> list[Finding | None]:
     """Run the tests of each task. Return the problem of each task, or None, in order.
 
-    machine: "qemu" to load the module in QEMU only.
+    machine: "qemu" to load the module in QEMU only. `seed` is not used, because the tests are
+    the same in each run.
     """
     progress = Progress()
     todo = IN_QEMU if machine == "qemu" else TASKS

@@ -14,7 +14,7 @@ from electives.kbench import kernel, metrics, native, program_failure
 from electives.kbench.kernel import KernelRun, ProgramTask
 from electives.kbench.native import ProcessRun
 from electives.kbench.program import CompileOptions, prepare
-from grader.base import paths, seed
+from grader.base import paths
 from grader.base.errors import LabError
 from grader.base.finding import Finding
 from grader.lab import machines
@@ -39,30 +39,28 @@ class _Test:
     parameters: str = ""
 
 
-def _tests() -> list[_Test]:
+def _tests(seed: int) -> list[_Test]:
     """Return the tests. Their inputs are random, so that no source can contain the answers."""
-    chosen, _ = seed.chosen(None, "LAB_SEED=")
-    draw = random.Random(chosen)
+    draw = random.Random(seed)
     return [
         # The top of the stack is odd. A module that aligns it only to 8 bytes, not 16, fails.
-        _Test(1, f"{chosen} {DEEP} 0\n", f"above={16 * draw.randrange(1, 100) + 1}"),
-        _Test(1, f"{chosen} {DEEP - 1} {draw.randrange(1, 100)}\n"),
-        _Test(1, f"{chosen} {SHALLOW} 0\n", "kernel_stack=1"),
+        _Test(1, f"{seed} {DEEP} 0\n", f"above={16 * draw.randrange(1, 100) + 1}"),
+        _Test(1, f"{seed} {DEEP - 1} {draw.randrange(1, 100)}\n"),
+        _Test(1, f"{seed} {SHALLOW} 0\n", "kernel_stack=1"),
         _Test(2, ""),
         _Test(3, "".join(_number(draw) for _ in range(NUMBERS)) + "d 12"),
     ]
 
 
-def _source(task: int) -> Path:
+def _source(task: int, seed: int) -> Path:
     """Return the program of a task. The seed of 2.c is drawn, so that malloc cannot know it."""
     path = PROGRAMS / f"{task}.c"
     text = path.read_text(encoding="utf-8")
     if "#define SEED 1\n" not in text:
         return path
-    chosen, _ = seed.chosen(None, "LAB_SEED=")
     made = paths.BUILD / "kbench" / path.name
     made.parent.mkdir(parents=True, exist_ok=True)
-    made.write_text(text.replace("#define SEED 1\n", f"#define SEED {chosen % 2**32}u\n"))
+    made.write_text(text.replace("#define SEED 1\n", f"#define SEED {seed % 2**32}u\n"))
     return made
 
 
@@ -87,7 +85,7 @@ def _number(draw: random.Random) -> str:
     return f"{kind}{blanks}{number}{draw.choice(('', *follows))}\n"
 
 
-def judge(machine: str) -> list[Finding | None]:
+def judge(machine: str, seed: int) -> list[Finding | None]:
     """Run each task's programs in QEMU. After a program that crashes, boot a new machine.
 
     Return the problem of each task, or None, in order. `machine` is not used, because there is only
@@ -100,8 +98,8 @@ def judge(machine: str) -> list[Finding | None]:
         except LabError as error:  # the learner's source does not compile
             found[number] = Finding("build-failed", error.problem)
     runs = []
-    for test in (test for test in _tests() if test.task not in found):
-        program = prepare(_source(test.task), CompileOptions())
+    for test in (test for test in _tests(seed) if test.task not in found):
+        program = prepare(_source(test.task, seed), CompileOptions())
         given = test.program_input.encode()
         ran = native.run(program, given)
         source = TASK_SOURCES[test.task - 1]
@@ -112,7 +110,7 @@ def judge(machine: str) -> list[Finding | None]:
         if (message := _wrong(outcome, ran, task)) and number not in found:
             shown = paths.BUILD / "kbench" / f"{number}.input"
             shown.write_bytes(task.program_input)
-            where = f"; PROG={paths.shown(_source(number))} INPUT={paths.shown(shown)}"
+            where = f"; PROG={paths.shown(_source(number, seed))} INPUT={paths.shown(shown)}"
             found[number] = Finding("wrong", f"{number}.c: {message}{where}")
     return [found.get(number) for number, _ in enumerate(TASK_SOURCES, 1)]
 

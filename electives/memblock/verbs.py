@@ -23,14 +23,14 @@ from grader.base.progress import Progress
 SEEDS = 1000
 
 
-def judge(machine: str) -> list[Finding | None]:
+def judge(machine: str, seed: int) -> list[Finding | None]:
     """Grade the learner's function by random operations, the kernel's tests and instructions.
 
     Return the problem of each task, or None, in order. `machine` is not used, because everything
     runs on this computer.
     """
     progress = Progress()
-    found = points.judge(progress)
+    found = points.judge(progress, seed)
     progress.clear()
     return found
 

@@ -61,7 +61,7 @@ def task_lines(exercise: Exercise, directory: Path, seed: int) -> list[Line]:
     The tasks of a driver are tested up to the first one that fails.
     """
     if exercise.stage is None:
-        return list(_judge_elective(exercise, directory, "", isolated=False).lines)
+        return list(_judge_elective(exercise, directory, seed, "", isolated=False).lines)
     stage = stages.single(directory, directory.name, exercise.stage.number)
     if exercise.arithmetic:
         return points.task_lines(exercise.course, pipeline.try_operations(stage, seed))
@@ -91,19 +91,20 @@ def judge(
     run concurrently.
     """
     if exercise.stage is None:
-        return _judge_elective(exercise, directory, "qemu" if isolated else machine, isolated)
+        where = "qemu" if isolated else machine
+        return _judge_elective(exercise, directory, seed, where, isolated)
     stage = stages.single(directory, directory.name, exercise.stage.number)
-    where = machines.get(machine or "uml")
+    on = machines.get(machine or "uml")
     if isolated:
         stage = replace(stage, own_driver=False, isolated=True)
-        where = machines.get("qemu").verifier()
+        on = machines.get("qemu").verifier()
     progress = Progress()
     if show and not exercise.arithmetic:
-        return _judge_driver(exercise, stage, where, seed, show, progress)
+        return _judge_driver(exercise, stage, on, seed, show, progress)
     if show and not (isolated or stage.shipped):
-        return _judge_at_once(exercise, stage, where, seed, show, progress)
+        return _judge_at_once(exercise, stage, on, seed, show, progress)
     checked = pipeline.check_stage(
-        stage, where, seed, progress.substeps(exercise.label), with_ideas=speed
+        stage, on, seed, progress.substeps(exercise.label), with_ideas=speed
     )
     for warning in () if isolated else checked.verified.built.module.warnings:
         progress.say(warning)
@@ -200,7 +201,7 @@ def _remove_build(stage: Stage, judged: pipeline.JudgedStage) -> None:
 
 
 def _judge_elective(
-    exercise: Exercise, directory: Path, machine: str, isolated: bool
+    exercise: Exercise, directory: Path, seed: int, machine: str, isolated: bool
 ) -> ExerciseVerdict:
     """Test the tasks by the elective's own module, because the grader has no code for electives."""
     if machine not in ("", "qemu", "uml"):
@@ -219,7 +220,7 @@ def _judge_elective(
     excluded = tuple(module.excluded()) if hasattr(module, "excluded") else ()
     for note in () if isolated else excluded:
         Progress().say(note)
-    found: list[Finding | None] = module.judge(machine)
+    found: list[Finding | None] = module.judge(machine, seed)
     tasks = exercise.course.tasks
     if len(found) != len(tasks):
         raise LabError(
