@@ -28,6 +28,7 @@
  *	kill-at N K		the same, but killed at yield K
  */
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/time.h>
 #include <unistd.h>
 
@@ -162,14 +163,22 @@ static void limit_time(const struct request *r)
 	setitimer(ITIMER_PROF, &limit, NULL);
 }
 
+/*
+ * The stack of a kernel thread has 16 KB. The sanitizers and this program need
+ * more, but not as much as a recursion for each step.
+ */
+#define STACK_BYTES (512 << 10)
+
 int main(void)
 {
+	const struct rlimit stack = { STACK_BYTES, STACK_BYTES };
 	static struct test_record record;
 	char *line = NULL;
 	size_t size = 0;
 	ssize_t length;
 
-	if (getline(&line, &size, stdin) <= 0)
+	if (setrlimit(RLIMIT_STACK, &stack) ||
+	    getline(&line, &size, stdin) <= 0)
 		return 2;
 	test_record_begin(&record, line);
 	memset(line, 0, size);

@@ -85,6 +85,7 @@ def _asked(tried: OperationCase, sign: str) -> str:
     if verb == "compute":
         return f"F({words[0]})"
     verb = verb.removesuffix("-w")
+    sign = "" if verb == "create" else sign
     shown = [_short(f"{sign}{word}") for word in words]
     if verb.startswith(("lshift", "decimal")):
         shown[1] = words[1]
@@ -101,7 +102,7 @@ def _shown(tried: OperationCase, sign: str, got: str) -> str:
             f"{asked} is wrong from digit {at + 1} on:"
             f" expected ...{want[begin : at + 12]}..., got ...{got[begin : at + 12]}..."
         )
-    sign = "" if tried.request.startswith("decimal") else sign
+    sign = "" if tried.request.startswith(("decimal", "create")) else sign
     message = f"{sign if got[:1] not in 'EUN' or not got else ''}{_short(got)}"
     if got.startswith("ERROR "):
         message = f"the return value {got.removeprefix('ERROR ')}"
