@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import itertools
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 CPUINFO = Path("/proc/cpuinfo")
@@ -25,12 +27,17 @@ def has_vectors() -> bool:
     return VECTORS.issubset(flags.split())
 
 
-def next_cpu() -> int:
-    """Return the CPU for the next program that runs on one CPU only: each fast CPU in turn."""
+@contextmanager
+def on_one_cpu() -> Iterator[None]:
+    """Let the programs that this thread starts run on one CPU only: each fast CPU in turn."""
     cpus = sorted(os.sched_getaffinity(0))
     highest = [_max_frequency(cpu) for cpu in cpus]
     fast = [cpu for cpu, f in zip(cpus, highest) if f >= NEARLY_AS_FAST * max(highest)]
-    return fast[next(_TURNS) % len(fast)]
+    os.sched_setaffinity(0, {fast[next(_TURNS) % len(fast)]})
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, cpus)
 
 
 def _max_frequency(cpu: int) -> int:

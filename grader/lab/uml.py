@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
-from grader.base import paths, processor
+from grader.base import paths
 from grader.base.errors import LabError
 from grader.lab import guest_process, setup_scripts
 from grader.lab.machines import NOTHING, Contents
@@ -85,11 +85,6 @@ class Uml:
         channel = f"fd:{fds['channel.in']},fd:{fds['channel.out']}"
         shell = f"fd:{fds['shell.in']},fd:{fds['shell.out']}"
         return [
-            # The kernel and its processes are processes of this computer, of which only one runs at
-            # a time. Each switch between them takes half as long if they share a CPU.
-            "taskset",
-            "--cpu-list",
-            str(processor.next_cpu()),
             *self._before,
             str(self._executable()),
             f"mem={self._memory_mb}M",
