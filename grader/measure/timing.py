@@ -68,7 +68,7 @@ class SamplingPlan:
     target_ns: int = BATCH_NS  # Target time of one n in a round.
     boots: int = 5  # Number of boots for the rounds; a boot takes half a second.
     second: int = 0  # Rounds of the repeated measurement in each boot; 0 disables it.
-    seconds: float = 20.0  # Time limit of the repeated measurement; no round starts later.
+    seconds: float = 12.0  # Time limit of the repeated measurement; no round starts later.
 
     @property
     def growth(self) -> float:
