@@ -66,7 +66,7 @@ THREADS_OWN = FiberTest("TLS, errno and signal mask stay with the thread", "basi
 VALUES = FiberTest("fiber-local values, a thousand keys", "storage values", 12_154)
 KEYS = FiberTest("errors of keys", "storage errors", 19)
 WINDOWS = FiberTest("the function names of Windows", "basic windows", 11)
-EXIT_PATHS = FiberTest("threads and processes that end, fork, exec", "exit_paths", 659)
+EXIT_PATHS = FiberTest("threads and processes that end, fork, exec", "exit_paths", 761)
 STRESS = FiberTest("8 threads in 1,000 fibers", "stress 8 1000 2000", 1019, varies=True)
 STRESS_FEW = FiberTest("2 threads in 3 fibers", "stress 2 3 3000", 10, varies=True)
 KILL = FiberTest("killed at random moments", "stress kill 20", 60, 120)

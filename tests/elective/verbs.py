@@ -25,7 +25,7 @@ SECONDS = 60.0
 CHECKS = ((0, 3, 0x100000002, 0x100000002, 0x100000009), (3, *[0xFFFFFFFF] * 3))
 
 
-def judge(machine: str) -> list[Finding | None]:
+def judge(machine: str, seed: int) -> list[Finding | None]:
     """Test each task on its own machine. Return for each a finding, or None if it is solved."""
     where = machines.get(machine or "uml")
     built = module.build(_recipe(), where.kernel())

@@ -79,7 +79,8 @@ def announcements(rng: random.Random, stage: Stage, operation: str) -> Iterator[
             bits = rng.randrange(*_ANNOUNCED_BITS)
             if i:
                 bits = _any_length(rng, bits, longest(stage, _MOST_PRODUCT, 2))
-            both = [bits, _any_length(rng, _ANNOUNCED_BITS[0], bits)]
+            # The first long factors have one length, so that more work than one limit is announced.
+            both = [bits, bits if i == 1 else _any_length(rng, _ANNOUNCED_BITS[0], bits)]
             rng.shuffle(both)
             a, b = (1 << length | rng.getrandbits(length) for length in both)
             factors = (a, b) if verb == "mul" else (a,)
