@@ -349,7 +349,7 @@ def _one(
 
 @dataclass(frozen=True)
 class _Shape:
-    """What a call is made with besides the digits of its operands."""
+    """The sizes of a counted call's operands, the place of its result, and its last argument."""
 
     first: int  # the size of the first operand in words, or n
     second: int
@@ -358,7 +358,7 @@ class _Shape:
 
 
 def _shape(stage: Stage, call: CountedCall, drawing: random.Random) -> _Shape:
-    """Draw the shape of a call. A method must not depend on it."""
+    """Draw the shape of a call. The right method keeps its bounds for each shape."""
     first, second = call.size, call.second or call.size
     name = call.operation.removesuffix(IN_PLACE)
     if name in ("add", "mul") and drawing.randrange(2):
