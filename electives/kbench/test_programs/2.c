@@ -87,7 +87,7 @@ static int tiny_blocks(void)
 	return 1;
 }
 
-/* Allocate blocks of up to 8 MB, one at a time, about 600 MB in total. */
+/* Allocate blocks of up to 8 MB, one at a time, about 900 MB in total. */
 static int large_blocks(void)
 {
 	for (int round = 0; round < LARGE; round++) {

@@ -40,7 +40,9 @@ SPREAD = 6
 # such a range, one more size is drawn.
 WIDE = 16
 NEAR_THE_END = 16
-# The bound on a product of factors of different sizes follows the pairs of limbs to this power.
+# A product of factors of different sizes has fewer pairs of limbs than one of two factors of the
+# larger size. Its largest allowed count is less by this power of their ratio. It is not less in
+# proportion, because code with a row for each limb of the longer factor takes more for each pair.
 ROWS = 0.75
 
 
@@ -120,9 +122,8 @@ class Idea:
 
     A bound is an absolute number, because slow code could meet a bound on the ratio of two counts.
     The bounds belong to the largest size of `takes`. At a smaller size they are less: they grow as
-    size^grows, except for the part `fixed` of at_most, the cost of a call of any size. A product of
-    factors of different sizes may take more for each pair of limbs than a square of the larger
-    size, because it may have more rows. The bounds lie
+    size^grows, except for the part `fixed` of at_most, the cost of a call of any size. If the
+    factors of a product have different sizes, its bounds are less, too: see ROWS. The bounds lie
     between the counts of the kit's stage and of `plain`; `make par` checks this at sizes of the
     whole range.
     """

@@ -66,6 +66,7 @@ SPARSE, IN_PLACE = "-sparse", "-in-place"
 ONES = (1, 5)
 # The ratio of the sizes of two operands is between these, if it is not 1.
 RATIOS = (0.25, 0.8)
+# If tasks.toml has a size of the second operand, the drawn size is at least this part of it.
 NEARLY = 0.95
 # The most bits by which a number is shifted.
 MOST_SHIFT = 63
@@ -258,7 +259,8 @@ def counts(
 def _varied(stage: Stage, wanted: CountedCall, seed: int | None) -> list[CountedCall]:
     """Return the calls to count. In each second one, the operands have different sizes.
 
-    Bounds on a method of fewer products hold for factors of one ratio only, and nearly of it.
+    If a method saves products, the number of products depends on the ratio of the sizes. The bounds
+    of such a stage are for one ratio, so there the sizes are equal or nearly as in tasks.toml.
     """
     calls = list(wanted.drawn(seed))
     drawing = random.Random(f"{seed} {wanted} sizes")

@@ -314,7 +314,7 @@ static void count_numbers(const struct request *ask)
 	u64 word = modulo ? TIMES : ask->extra;
 	int ret, count = 0;
 
-	/* With this capacity, the result does not grow between the marks. */
+	/* A number of this capacity does not grow between the marks. */
 	if (!create(&account.call, number, 2 * size + 2 + seed % 8))
 		goto release;
 	if (blocks == 1) {
@@ -322,6 +322,7 @@ static void count_numbers(const struct request *ask)
 		number[2] = tested_at(number[0], 2);
 	}
 	if (ask->into == WITHOUT_ROOM) {
+		/* The result grows between the marks. */
 		tested_free(number[2]);
 		number[2] = tested_create(&account.call, 1, 1);
 		if (!number[2])
