@@ -37,12 +37,12 @@
  *				it is full: mine, and the number of calls that
  *				fail
  *
- * The following requests run two threads, each with a file of its own. Both run
- * on one CPU. If the request ends with the word "two" and the machine has a
- * second CPU, they run on two CPUs:
+ * The following requests run two callers, each with a file of its own. Both are
+ * threads on one CPU. If the request ends with the word "two", they are two
+ * processes, on two CPUs if the machine has a second CPU:
  *
  *	lines COUNT		each writes COUNT lines: lines written, lines in
- *				the text, and lines that neither thread wrote
+ *				the text, and lines that neither caller wrote
  *	same COUNT		both write through one open file: lines written,
  *				mine
  *	follows COUNT		one writes, one reads and seeks: the number of
@@ -60,7 +60,7 @@
  *	wholes COUNT		one writes and clears, one reads and seeks: the
  *				number of reads that do not return whole lines
  *
- * While the threads run, signals interrupt their calls.
+ * While the callers run, signals interrupt their calls.
  */
 #ifndef FIRSTCTL_H
 #define FIRSTCTL_H
@@ -82,7 +82,7 @@ int firstctl_batch(void);
 int open_attribute(const char *name, int flags);
 
 /*
- * Serve a request that needs two threads. Return false for any other request.
+ * Serve a request that needs two callers. Return false for any other request.
  */
 bool serve_pair(const struct request *r);
 

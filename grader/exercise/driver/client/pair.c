@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Run two callers at the same time, for the requests in firstctl.h.
+ * Run two callers at the same time, for the requests in firstctl.h. They are
+ * threads on one CPU, and processes on two CPUs.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -13,7 +14,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "first.h"
@@ -25,7 +28,6 @@
 struct caller {
 	void (*work)(struct caller *);
 	struct caller *other;
-	pthread_barrier_t *begin;
 	int cpu;
 	int fd;
 	long count;
@@ -36,12 +38,25 @@ struct caller {
 	bool ended;
 	long done;
 	long odd;
+	/*
+	 * A thread of this process, or a process with one more thread. A driver
+	 * with a lock for each process passes with two threads only.
+	 */
+	pthread_t thread;
+	pid_t process;
 };
+
+/* Memory that this process shares with the callers' processes. */
+static struct pair {
+	struct caller caller[2];
+	pthread_barrier_t begin;
+	bool processes; /* whether each caller is a process */
+	/* Set if a call failed with EINTR although no signal interrupted it. */
+	bool unexpected_eintr;
+} *shared;
 
 /* The number of signals that this thread has handled. */
 static __thread volatile sig_atomic_t signals;
-/* Set if a call failed with EINTR although no signal interrupted the call. */
-static bool unexpected_eintr;
 
 static void on_signal(int number)
 {
@@ -58,7 +73,8 @@ static bool was_interrupted(long ret, sig_atomic_t before)
 	if (ret != -1 || errno != EINTR)
 		return false;
 	if (signals == before)
-		__atomic_store_n(&unexpected_eintr, true, __ATOMIC_RELAXED);
+		__atomic_store_n(&shared->unexpected_eintr, true,
+				 __ATOMIC_RELAXED);
 	return signals != before;
 }
 
@@ -83,8 +99,11 @@ static bool has_ended(const struct caller *c)
 static void *run(void *argument)
 {
 	struct caller *c = argument;
+	sigset_t usual;
 	cpu_set_t cpu;
 
+	sigemptyset(&usual);
+	pthread_sigmask(SIG_SETMASK, &usual, NULL);
 	CPU_ZERO(&cpu);
 	CPU_SET(c->cpu, &cpu);
 	/*
@@ -92,25 +111,68 @@ static void *run(void *argument)
 	 * first CPU.
 	 */
 	sched_setaffinity(0, sizeof(cpu), &cpu);
-	pthread_barrier_wait(c->begin);
+	pthread_barrier_wait(&shared->begin);
 	c->work(c);
 	__atomic_store_n(&c->ended, true, __ATOMIC_RELEASE);
 	return NULL;
+}
+
+static void start_thread(struct caller *c)
+{
+	if (pthread_create(&c->thread, NULL, run, c)) {
+		perror("pthread_create");
+		exit(1);
+	}
+}
+
+/*
+ * Start a caller. In a process of its own it is a second thread, because
+ * locks.c checks the accesses of a process that has several threads.
+ */
+static void start(struct caller *c)
+{
+	sigset_t all;
+
+	if (!shared->processes) {
+		start_thread(c);
+		return;
+	}
+	c->process = fork();
+	if (c->process < 0) {
+		perror("fork");
+		exit(1);
+	}
+	if (c->process)
+		return;
+	/* Leave the signals to the second thread, which makes the calls. */
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, NULL);
+	start_thread(c);
+	pthread_join(c->thread, NULL);
+	_exit(0);
+}
+
+static void wait_for(const struct caller *c)
+{
+	if (shared->processes)
+		waitpid(c->process, NULL, 0);
+	else
+		pthread_join(c->thread, NULL);
 }
 
 /*
  * Send signals until both callers have ended. A call that waits for a lock may
  * then fail with EINTR, and must not release the lock, which it does not hold.
  */
-static void interrupt(const pthread_t thread[2], const struct caller pair[2])
+static void interrupt(const struct caller pair[2])
 {
-	struct sigaction action = { .sa_handler = on_signal,
-				    .sa_flags = SA_RESTART };
-
-	sigaction(SIGUSR1, &action, NULL);
 	while (!has_ended(&pair[0]) || !has_ended(&pair[1])) {
-		for (int i = 0; i < 2; i++)
-			pthread_kill(thread[i], SIGUSR1);
+		for (int i = 0; i < 2; i++) {
+			if (shared->processes)
+				kill(pair[i].process, SIGUSR1);
+			else
+				pthread_kill(pair[i].thread, SIGUSR1);
+		}
 		usleep(MICROSECONDS_BETWEEN_SIGNALS);
 	}
 }
@@ -141,11 +203,14 @@ static void wait_for_end(void)
  */
 static bool together(struct caller pair[2], bool same_file)
 {
-	pthread_barrier_t begin;
-	pthread_t thread[2];
+	struct sigaction action = { .sa_handler = on_signal,
+				    .sa_flags = SA_RESTART };
+	pthread_barrierattr_t across;
 
-	unexpected_eintr = false;
-	pthread_barrier_init(&begin, NULL, 2);
+	sigaction(SIGUSR1, &action, NULL);
+	pthread_barrierattr_init(&across);
+	pthread_barrierattr_setpshared(&across, PTHREAD_PROCESS_SHARED);
+	pthread_barrier_init(&shared->begin, &across, 2);
 	for (int i = 0; i < 2; i++) {
 		if (pair[i].attribute)
 			pair[i].fd = open_attribute(pair[i].attribute,
@@ -158,28 +223,23 @@ static bool together(struct caller pair[2], bool same_file)
 			printf("%d\n", -errno);
 			return false;
 		}
-		pair[i].begin = &begin;
 		pair[i].other = &pair[1 - i];
 	}
-	for (int i = 0; i < 2; i++) {
-		if (pthread_create(&thread[i], NULL, run, &pair[i])) {
-			perror("pthread_create");
-			exit(1);
-		}
-	}
+	for (int i = 0; i < 2; i++)
+		start(&pair[i]);
 	/*
 	 * Do not interrupt counted reads, because a restarted read counts
 	 * twice.
 	 */
 	if (pair[0].work != reads)
-		interrupt(thread, pair);
+		interrupt(pair);
 	for (int i = 0; i < 2; i++)
-		pthread_join(thread[i], NULL);
+		wait_for(&pair[i]);
 	wait_for_end();
-	pthread_barrier_destroy(&begin);
-	if (unexpected_eintr)
+	pthread_barrier_destroy(&shared->begin);
+	if (shared->unexpected_eintr)
 		printf("%d\n", -EINTR);
-	return !unexpected_eintr;
+	return !shared->unexpected_eintr;
 }
 
 static void part(struct caller pair[2], bool same_file)
@@ -510,12 +570,23 @@ bool serve_pair(const struct request *r)
 	 * On one CPU the callers alternate when race.c makes the driver wait.
 	 */
 	int other = !strcmp(word(r, r->count - 1), "two");
-	struct caller pair[2] = {
-		{ .count = count, .text = "3\n" },
-		{ .count = count, .text = "4\n", .cpu = other }
-	};
 	const char *verb = r->word[0];
+	struct caller *pair;
 
+	if (!shared) {
+		shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE,
+			      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+		if (shared == MAP_FAILED) {
+			perror("mmap");
+			exit(1);
+		}
+	}
+	*shared = (struct pair){
+		.caller = { { .count = count, .text = "3\n" },
+			    { .count = count, .text = "4\n", .cpu = other } },
+		.processes = other,
+	};
+	pair = shared->caller;
 	if (!strcmp(verb, "lines"))
 		do_lines(pair);
 	else if (!strcmp(verb, "follows"))
