@@ -110,10 +110,7 @@ def main(words: list[str]) -> int:
     from grader import report, run, sandbox
     from grader.course import learner_copy, predictions
     from grader.exercise.files import stages
-    from grader.report import (
-        stats_table,  # This module imports scipy, which is slow and which --help does not need.
-        terminal,
-    )
+    from grader.report import stats_table, terminal
 
     numbers = stages.parse_numbers(arguments.stage) if arguments.stage else []
     if arguments.own and (arguments.tree or not numbers):

@@ -20,8 +20,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from scipy.stats import ks_2samp
-
 from grader.base import paths
 from grader.base.columns import aligned
 from grader.base.errors import LabError, MachineError
@@ -132,6 +130,8 @@ def judge_clock(metric: str, runs: Runs) -> SensitivityVerdict:
     Compare first copies of different programs for detection, and both copies of the same program
     for false alarms.
     """
+    from scipy.stats import ks_2samp  # imported late, because it takes a second
+
     pairs = [*PAIRS, *((loops, loops) for loops in LOOPS)]
     raw = [float(ks_2samp(runs[x, "a"], runs[y, "b" if x == y else "a"]).pvalue) for x, y in pairs]
     cells, significant = {}, {}

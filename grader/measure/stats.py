@@ -41,7 +41,6 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
-from scipy import stats
 
 ALPHA = 0.05
 # A difference is reported only if the interval excludes 1 by this margin.
@@ -134,6 +133,8 @@ def compare(
 
 def compare_rows(before: Array, after: Array, seed: int, looks: int = 1) -> list[Comparison]:
     """Make one comparison for each row of two arrays of shape (comparisons, rounds)."""
+    from scipy import stats  # imported late, because it takes a second
+
     rounds = before.shape[1]
     logs = np.log(before) - np.log(after)
     low, high = _bootstrap_medians(logs, seed, looks)

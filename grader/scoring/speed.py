@@ -14,7 +14,7 @@ from grader.exercise.files.tasks import Speed, course
 from grader.exercise.workload.stage_workload import READ, StageWorkload, contents
 from grader.lab import machines
 from grader.lab.machines import CountingMachine, Machine
-from grader.measure import instructions
+from grader.measure import instructions, timing
 from grader.measure.samples import Samples
 from grader.scoring import par, pipeline, points, speed_inputs
 from grader.scoring.pipeline import SpeedLine
@@ -130,8 +130,6 @@ def measure(stage: Stage, seed: int, progress: Progress) -> SpeedLine:
 
 
 def _timed(stage: Stage, speed: Speed, seed: int, progress: Progress, stands: Status) -> Line:
-    from grader.measure import timing  # imported late, because scipy is slow to load
-
     machine = machines.get("uml")
     subjects: list[StageWorkload] = []
     for one in (stages.kit(speed.before), stage):
