@@ -100,7 +100,8 @@ def recipe(arch: str, changed: Mapping[str, bytes] | None = None, variant: str =
         files={name: text for name, text in files.items() if name not in others},
         objects=tuple(objects),
         settings=tuple(f"LDFLAGS_fibers.o += --wrap={name}" for name in WRAPPED.get(variant, ())),
-        labels={"": paths.shown(folder)},
+        labels={"": paths.place(folder)},
+        shown={"": paths.shown(folder)},
         isolated=submission is not None,
     )
 

@@ -89,15 +89,21 @@ def support(kernel: Kernel, only: str = "") -> Module:
     files = _texts(folder)
     if only:
         files = _texts(SOURCES) | {only: files.get(only, b"")}
-    place = source_folder.build_name("kbench", folder, SOURCES)
+    build = source_folder.build_name("kbench", folder, SOURCES)
+    # Name the learner's folder only for the learner's file. The module with a file that is the same
+    # in two copies is then compiled once.
+    labels = {"": paths.place(SOURCES if only else folder)}
+    if only:
+        labels[only] = f"{paths.place(folder)}/{only}"
     recipe = Recipe(
         name="kbench",
-        folder=f"{place}-{only}" if only and folder != SOURCES else place,
+        folder=f"{build}-{only}" if only and folder != SOURCES else build,
         files=files,
         objects=FILES,
         flags=("-I$(src)", "-mgeneral-regs-only"),
         settings=("OBJECT_FILES_NON_STANDARD_trampoline.o := y",),
-        labels={"": paths.shown(folder)},
+        labels=labels,
+        shown={only: f"{paths.shown(folder)}/{only}"} if only else {"": paths.shown(folder)},
     )
     made = module.build(recipe, kernel)
     if not made.ok:

@@ -40,6 +40,19 @@ def shown(path: Path) -> str:
     return in_a_line(str(path.relative_to(ROOT)) if path.is_relative_to(ROOT) else str(path))
 
 
+def place(directory: Path, name: str = "") -> str:
+    """Return a directory's name for debug information and logs, independent of the checkout.
+
+    name: used instead of the directory's own name if the directory is outside of the checkout.
+    """
+    inner = directory.resolve()
+    if inside(directory, ROOT):
+        found = str(inner.relative_to(ROOT.resolve()))
+    else:
+        found = f"{inner.parent.name}/{name or inner.name}"
+    return re.sub(r"[^\w./+-]", "_", found, flags=re.ASCII)
+
+
 def make(words: str) -> str:
     """Return a make command for a person to type, with work=FOLDER if LAB_WORK is set."""
     elsewhere = os.environ.get("LAB_WORK")

@@ -102,8 +102,9 @@ def from_directory(directory: Path, name: str) -> Recipe:
     }
     objects = tuple(Path(file).stem for file in files if file.endswith(".c"))
     tag = hashlib.sha256(os.fsencode(directory.resolve())).hexdigest()[:8]
-    label = re.sub(r"[^\w./+-]", "_", paths.shown(directory), flags=re.ASCII).lstrip("/")
-    return Recipe(name, f"{directory.name}-{tag}", files, objects, labels={"": label})
+    return Recipe(
+        name, f"{directory.name}-{tag}", files, objects, labels={"": paths.place(directory)}
+    )
 
 
 def _objects(recipe: Recipe) -> tuple[str, ...]:

@@ -265,11 +265,7 @@ def single(directory: Path, label: str, number: int | None = None) -> Stage:
 
 def place(stage: Stage) -> str:
     """Return the stage's directory for debug information and logs, independent of the checkout."""
-    if paths.inside(stage.directory, paths.ROOT):
-        shown = str(stage.directory.resolve().relative_to(paths.ROOT.resolve()))
-    else:
-        shown = f"{stage.directory.resolve().parent.name}/{stage.key}"
-    return re.sub(r"[^\w./+-]", "_", shown, flags=re.ASCII)
+    return paths.place(stage.directory, stage.key)
 
 
 def parse_numbers(text: str) -> list[int]:

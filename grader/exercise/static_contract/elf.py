@@ -195,7 +195,7 @@ def read(path: Path) -> Object:
         raise BadObject(in_a_line(f"{type(error).__name__}: {error}")) from error
 
 
-@lru_cache(maxsize=24)
+@lru_cache(maxsize=128)
 def _parsed(data: bytes) -> tuple[list[Section], list[Symbol]]:
     """Return the sections and symbols of an object; several checks share them."""
     elf = ELFFile(io.BytesIO(data))
