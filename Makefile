@@ -296,7 +296,7 @@ test:  ## the tests of the kit itself
 # /not exported
 # Each worker starts with one third of the files, so that the data that a file's tests share is made
 # once. A worker that has finished takes tests from the others.
-	@$(python) -m pytest -p no:cacheprovider $(if $(findstring -n,$(args)),,-n 3 --dist worksteal) $(or $(args),tests)
+	@$(python) -m pytest -p no:cacheprovider $(if $(findstring -n,$(args)),,-n 3 --dist worksteal) $(or $(args),--skip-passed tests)
 
 # not exported
 .PHONY: screenshots

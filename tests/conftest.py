@@ -9,7 +9,13 @@ import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import once
 import pytest
+from once import (  # noqa: F401  (pytest calls these)
+    pytest_addoption,
+    pytest_runtest_makereport,
+    pytest_sessionfinish,
+)
 
 from grader.base import scratch
 from grader.exercise.files import exercises
@@ -39,11 +45,13 @@ def pytest_configure(config: pytest.Config) -> None:
     # The outputs that the tests expect were made with this seed.
     os.environ.setdefault("LAB_SEED", "1")
     config.addinivalue_line("markers", "machine: boots a machine (the lab kernel is built for it)")
+    config.addinivalue_line("markers", "once: once.py skips it if nothing that it uses has changed")
     config.addinivalue_line("markers", "long: takes long; only with LAB_TESTS=long")
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Skip tests marked long unless the long form is requested."""
+    once.skip_passed(config, items)
     if os.environ.get("LAB_TESTS") != "long":
         for item in items:
             if item.get_closest_marker("long"):

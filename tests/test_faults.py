@@ -26,7 +26,7 @@ MINUTES = {"debug": 900, "trial": 900, "elective task": 900, "random calls at on
 
 
 def parameter(fault: Fault) -> pytest.param:
-    marks = [pytest.mark.timeout(MINUTES.get(fault.by, 600))]
+    marks = [pytest.mark.once, pytest.mark.timeout(MINUTES.get(fault.by, 600))]
     if fault.by not in WITHOUT_MACHINE:
         marks.append(pytest.mark.machine)
     if fault.options.get("long"):

@@ -43,6 +43,7 @@ def handed_in(fault: Fault, folder: Path) -> Path:
     return copy
 
 
+@pytest.mark.once
 @pytest.mark.machine
 @pytest.mark.parametrize(
     "fault",
@@ -149,6 +150,7 @@ def test_multiplications_in_assembly_are_marked(statement: bytes, expected: byte
     assert ideas.marked(statement) == expected
 
 
+@pytest.mark.once
 @pytest.mark.machine
 def test_all_bounds_tell_the_kits_method_from_the_plain_one(
     monkeypatch: pytest.MonkeyPatch,

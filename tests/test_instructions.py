@@ -67,6 +67,7 @@ def test_every_machine_counts_the_same() -> None:
     assert 2000 < first.phases["compute"] < first.module < first.whole
 
 
+@pytest.mark.once
 @pytest.mark.machine
 @pytest.mark.parametrize("fault", KEPT, ids=lambda fault: fault.name)
 def test_a_result_that_is_kept_gains_nothing(fault: Fault, tmp_path: Path) -> None:

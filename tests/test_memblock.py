@@ -78,6 +78,7 @@ def mode(fault: Fault) -> str:
     return str(getattr(runner, fault.options.get("mode", "ALL"), fault.options.get("mode")))
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("fault", catalogue.found_by("random test"), ids=lambda fault: fault.name)
 def test_the_kernels_tests_let_a_fault_pass_and_the_random_test_does_not(
     kernel: Path, fault: Fault
@@ -165,6 +166,7 @@ def test_two_runs_count_the_same_and_the_kits_is_better(kernel: Path) -> None:
     assert worse == {}
 
 
+@pytest.mark.once
 def test_points_follow_the_tasks_that_are_solved(
     kernel: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -214,6 +216,7 @@ SPECIAL_CASES = """
 """
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("special", [True, pytest.param(False, marks=pytest.mark.long)])
 def test_the_kernels_own_function_is_right_but_has_no_idea_of_a_task(
     kernel: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, special: bool

@@ -58,6 +58,7 @@ def test_no_line_of_a_solution_is_left(number: int) -> None:
             assert not (telling - given) & whole, f"task {task.number}"
 
 
+@pytest.mark.once
 @pytest.mark.parametrize(
     "number",
     [n if n in (1, 3, 5, 7) else pytest.param(n, marks=pytest.mark.long) for n in STAGES],

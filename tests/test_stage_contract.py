@@ -311,6 +311,7 @@ def program(
     return stage_contract.program_violations([folder / f"{s.stem}.o" for s in sources], [], vector)
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("stage", stages.find(paths.STAGES), ids=lambda stage: stage.key)
 def test_stages_as_programs(stage: stages.Stage, tmp_path: Path) -> None:
     sources = sorted(stage.directory.glob("*.c"))

@@ -50,6 +50,7 @@ def fib(program: Path, *words: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([str(program), *words], capture_output=True, text=True, timeout=300)
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("stage", SANITIZED, ids=lambda stage: stage.name)
 def test_sanitize_passes(stage: Path) -> None:
     completed = check("sanitize", stage)
@@ -71,6 +72,7 @@ def stage_with(fault: Fault, folder: Path) -> Path:
     return copy.rename(copy.with_name(f"5-{fault.name}"))
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.name)
 def test_sanitize_finds(fault: Fault, tmp_path: Path) -> None:
     completed = check("sanitize", stage_with(fault, tmp_path), tmp_path / "build")

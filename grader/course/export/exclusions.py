@@ -45,6 +45,7 @@ LEFT_OUT = {
     "tests/test_debug.py": "needs solved stages, and the debug kernel",
     "tests/test_handout_mistakes.py": "needs solved stages",
     "tests/test_faults.py": "needs the faults",
+    "tests/test_once.py": "needs the faults",
     "tests/test_codes.py": "needs the faults",
     "tests/test_vector.py": "needs the faults",
     "tests/test_mutation_faults.py": "needs the faults",
