@@ -363,14 +363,12 @@ int fib_yield(struct fib_call *call)
 		t->at_yield(t);
 	if (!t->kill_at || t->yields < t->kill_at)
 		return 0;
-	/*
-	 * Also report the kill at each later yield, because a killed caller
-	 * stays killed.
-	 */
 	if (t->yields > t->kill_at + YIELDS_WHEN_KILLED)
 		complain(
 			"the call goes on after yield %llu has found its caller killed",
 			t->kill_at);
+	if (t->killed_once && t->yields > t->kill_at)
+		return 0;
 	call->error = -EINTR;
 	return -EINTR;
 }

@@ -27,9 +27,13 @@
 #define KILLS_OF_LONG 4
 #define KILLS_OF_LONGEST 2
 #define LONGEST_PRODUCTS 50000000
+/* Convert a number fewer times if decimal announces at least so many products. */
+#define MANY_CONVERTING 1000000
 /* The maximum number of other calls that begin and end within a call. */
 #define NESTED 64
 #define NESTED_N 60
+
+#define KILLED "when killed at yield"
 
 /* A short call that begins and ends within another. */
 static struct room nested_room;
@@ -68,14 +72,18 @@ static void try_nested(u64 n, const struct room *room, struct outcome want)
 
 /*
  * Test fib_decimal with more space than the digits need, with just enough, and
- * with too little.
+ * with too little, also with a random number of bytes.
  */
 static void try_rooms(u64 n, const struct room *room, struct outcome want)
 {
 	struct contract_call t = { .fill = FILL };
 	size_t count = want.result;
+	u64 state = contract_seed + n;
 	const size_t enough[] = { count, count + 1, 2 * count + 16 };
-	const size_t less[] = { count - 1, count / 2, 0 };
+	const size_t less[] = { count - 1, count / 2, 0,
+				(size_t)test_random(&state) % count };
+	/* Convert a long number twice only. */
+	const bool all = want.converting < MANY_CONVERTING;
 	union fib_value f;
 	ssize_t ret;
 
@@ -86,6 +94,8 @@ static void try_rooms(u64 n, const struct room *room, struct outcome want)
 		goto end;
 	}
 	for (int i = 0; i < ARRAY_SIZE(enough); i++) {
+		if (enough[i] > room->bytes - 2 * ZONE || (i && !all))
+			continue;
 		ret = decimal_into(&t, &f, room, enough[i]);
 		if (ret < 0)
 			complain(
@@ -97,7 +107,7 @@ static void try_rooms(u64 n, const struct room *room, struct outcome want)
 				 enough[i]);
 	}
 	for (int i = 0; i < ARRAY_SIZE(less); i++) {
-		if (less[i] >= count)
+		if (less[i] >= count || (i < ARRAY_SIZE(less) - 1 && !all))
 			continue;
 		ret = decimal_into(&t, &f, room, less[i]);
 		if (ret != -ERANGE)
@@ -159,10 +169,17 @@ static void try_always(struct contract_call *t, u64 n, const struct room *room,
 	if (!contract_wrong() && !contract_reserve(t))
 		stack = stack_used(n, room, want);
 	contract_map_once(t);
-	try_failures(t, &t->fail_at, want.asked, max(failures, affordable),
-		     -ENOMEM, n, room, "with a failed allocation,");
-	try_failures(t, &t->kill_at, want.yields, max(kills, affordable),
-		     -EINTR, n, room, "when killed at yield");
+	try_failures(t, &t->fail_at, (struct places){ 0, want.asked },
+		     max(failures, affordable), -ENOMEM, n, room,
+		     "with a failed allocation,");
+	/* Most yields are in compute, so those in decimal are tried apart. */
+	try_failures(t, &t->kill_at,
+		     (struct places){ 0, want.yields_computing },
+		     max(kills, affordable), -EINTR, n, room, KILLED);
+	try_failures(t, &t->kill_at,
+		     (struct places){ want.yields_computing, want.yields },
+		     DIV_ROUND_UP(max(kills, affordable), 4), -EINTR, n, room,
+		     KILLED);
 	tell(answer, answer_size, want, stack);
 }
 
@@ -199,6 +216,8 @@ void top(u64 n, char *answer, size_t answer_size)
 		return;
 	}
 	want = first_call(&t, n, &room);
+	if (!contract_wrong())
+		try_rooms(n, &room, want);
 	kills = want.computing + want.converting < LONGEST_PRODUCTS ?
 			KILLS_OF_LONG :
 			KILLS_OF_LONGEST;

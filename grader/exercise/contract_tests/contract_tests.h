@@ -34,6 +34,8 @@
  * @announced: products passed to fib_account_work, if @yield_always is set
  * @fail_at: the allocation that fails, counted from 1; 0 for none
  * @kill_at: the yield that finds the caller killed; 0 for none
+ * @killed_once: later yields do not find it killed, like the calls of
+ * 	fib_account_work() that do not yield
  * @own_ticks: ticks spent in the account, if @at_yield is set
  * @checks: number of checks of the frozen blocks that are left
  * @fill: the byte that fills new blocks
@@ -62,6 +64,7 @@ struct contract_call {
 	u64 announced;
 	u64 fail_at;
 	u64 kill_at;
+	bool killed_once;
 	u64 own_ticks;
 	unsigned int checks;
 	u8 fill;

@@ -106,6 +106,7 @@ struct outcome one_call(struct contract_call *t, u64 n, const struct room *room,
 				 t->call.error);
 		o.held = t->bytes;
 		o.computing = t->announced;
+		o.yields_computing = t->yields;
 		o.limbs = fib_limbs(&value.f);
 		o.word = value.f.word;
 		contract_freeze(t);
@@ -152,7 +153,8 @@ void check_same(struct outcome got, struct outcome want, const char *when)
  * Return the number of the allocation or yield that fails in run @index of
  * @runs; all numbers begin at 1. In the last run, the last allocation or yield
  * fails. The others are divided into equal ranges, one for each of the other
- * runs; in such a run, a random one of the range fails.
+ * runs; in such a run, a random one of the range fails. So does one in a single
+ * run.
  */
 static u64 place_to_fail(u64 index, u64 runs, u64 count, u64 n)
 {
@@ -160,6 +162,8 @@ static u64 place_to_fail(u64 index, u64 runs, u64 count, u64 n)
 	u64 chance = test_digest((const char *)of, sizeof(of)) >> 20;
 	u64 begin, width;
 
+	if (runs == 1)
+		return 1 + chance - count * div64_u64(chance, count);
 	if (index == runs)
 		return count;
 	begin = div64_u64((index - 1) * count, runs - 1);
@@ -167,19 +171,22 @@ static u64 place_to_fail(u64 index, u64 runs, u64 count, u64 n)
 	return begin + 1 + chance - width * div64_u64(chance, width);
 }
 
-void try_failures(struct contract_call *t, u64 *place, u64 count, u64 samples,
-		  int error, u64 n, const struct room *room, const char *what)
+void try_failures(struct contract_call *t, u64 *place, struct places from,
+		  u64 samples, int error, u64 n, const struct room *room,
+		  const char *what)
 {
+	u64 count = from.last - from.before;
 	u64 runs = min(count, samples);
 	char when[64];
 
 	for (u64 i = 1; i <= runs && !contract_wrong(); i++) {
 		struct outcome o;
 
-		*place = place_to_fail(i, runs, count, n);
+		*place = from.before + place_to_fail(i, runs, count, n);
+		t->killed_once = i % 2;
 		snprintf(when, sizeof(when), "%s %llu of %llu", what, *place,
-			 count);
-		during(n, what, *place, count);
+			 from.last);
+		during(n, what, *place, from.last);
 		o = one_call(t, n, room, when);
 		during(n, NULL, 0, 0);
 		if (o.result != error || t->call.error != error)

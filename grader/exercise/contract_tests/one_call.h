@@ -36,6 +36,7 @@ struct outcome {
 	u64 peak;
 	u64 asked;
 	u64 yields;
+	u64 yields_computing; /* the yields of compute */
 	u64 word; /* the value, or a pointer to it */
 	u64 computing; /* products announced by compute */
 	u64 converting; /* products announced by decimal */
@@ -47,13 +48,20 @@ struct outcome one_call(struct contract_call *t, u64 n, const struct room *room,
 
 void check_same(struct outcome got, struct outcome want, const char *when);
 
+/* The allocations or yields after the first @before, up to the @last. */
+struct places {
+	u64 before;
+	u64 last;
+};
+
 /*
- * Make @samples calls. In each call, one of @count allocations or yields fails;
- * its number is stored in *@place, which is a field of @t. Each call must
+ * Make @samples calls. In each call, one of the allocations or yields @from
+ * fails; its number is stored in *@place, which is a field of @t. Each call must
  * return @error and free its memory.
  */
-void try_failures(struct contract_call *t, u64 *place, u64 count, u64 samples,
-		  int error, u64 n, const struct room *room, const char *what);
+void try_failures(struct contract_call *t, u64 *place, struct places from,
+		  u64 samples, int error, u64 n, const struct room *room,
+		  const char *what);
 
 /*
  * Return how many bytes of stack a call takes. Report a violation if the result

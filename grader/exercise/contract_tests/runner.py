@@ -7,7 +7,6 @@ with a fill pattern in new memory, with guard bytes around each block, and with 
 
 from __future__ import annotations
 
-import math
 import random
 import re
 import tempfile
@@ -160,12 +159,29 @@ def _run(command: list[str], room: SandboxView | None) -> None:
 
 
 def tried_n(stage: Stage, seed: int) -> list[int]:
-    """Return the n to test: around the limits of words, and one random n of each size."""
+    """Return the n to test: around the limits of words, and one random n of each size.
+
+    At every second size, F(n) fills its limbs.
+    """
     most = _longest_tried(stage)
     rng = random.Random(seed)
     found = {*WORD_ENDS, *(rng.randrange(2, min(most, 1000)) for _ in range(3))}
-    found.update(rng.randint(low + 1, high) for low, high in zip(SIZES, SIZES[1:]))
+    drawn = [rng.randint(low + 1, high) for low, high in zip(SIZES, SIZES[1:])]
+    found.update(drawn[::2], (_filling(stage, n) for n in drawn[1::2]))
     return sorted(n for n in found if n <= most)
+
+
+def _length(stage: Stage, n: int) -> int:
+    """Return the number of digits of F(n) in the base of the stage's limbs, 10 or 2; at least 1."""
+    return expected_values.digit_count(n) if stage.traits.decimal else expected_values.bits(n) or 1
+
+
+def _filling(stage: Stage, n: int) -> int:
+    """Return the largest number up to n for which F has no free digit in its top limb."""
+    width = max(LIMB_DIGITS - {19} if stage.traits.decimal else LIMB_BITS)
+    while _length(stage, n) % width:
+        n -= 1
+    return n
 
 
 def _without_vectors(seed: int) -> int:
@@ -248,7 +264,7 @@ def _judged(
         got = {name: int(value) for name, value in re.findall(r"(\w+)=(\d+)", answer)}
         if verb in ("try", "top", "scalar"):
             # The numbers of limbs of all F(n) so far must be those of a single width of limbs.
-            length = expected_values.digit_count(n) if stage.traits.decimal else _bits(n)
+            length = _length(stage, n)
             widths = {width for width in widths if -(-length // width) == got["limbs"]}
             if not widths:
                 message = f"fib_limbs returns {got['limbs']}"
@@ -276,12 +292,6 @@ def last_fault(console: str) -> Fault | None:
 
 def _fault(n: int, found: re.Match[str]) -> Fault:
     return Fault(n, _FAULTS[found[1]], int(found[2]), int(found[3]))
-
-
-def _bits(n: int) -> int:
-    """Return the bits of F(n), from F(n) = phi^n / sqrt(5) with a very small error; 1 for F(0)."""
-    log2 = n * math.log2((1 + math.sqrt(5)) / 2) - math.log2(5) / 2
-    return math.floor(log2) + 1 if n > 2 else 1
 
 
 def _failure(n: int, expected: str, got: str) -> Failure:

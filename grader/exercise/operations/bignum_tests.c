@@ -189,7 +189,8 @@ static void operate(struct fib_call *call, const struct request *r,
 			returned = made ? "NUMBER" : "NULL";
 		if (made != c)
 			tested_free(made);
-		failures_judge(err, returned, blocks);
+		failures_judge(err, returned, blocks,
+			       c ? tests_fault_of(c, false) : "");
 		if (into_a || into_b) {
 			struct operand *replaced = into_a ? &a : &b;
 

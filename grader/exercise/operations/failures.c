@@ -131,11 +131,12 @@ bool failures_end(void)
 	return failure.happened;
 }
 
-void failures_judge(long result, const char *name, u64 blocks)
+void failures_judge(long result, const char *name, u64 blocks,
+		    const char *fault)
 {
 	u64 lost = allocator.blocks - blocks;
 
-	if (result == failure.error && !lost)
+	if (result == failure.error && !lost && !*fault)
 		return;
 	printf("FAILED ");
 	if (name)
@@ -144,7 +145,9 @@ void failures_judge(long result, const char *name, u64 blocks)
 		printf("%ld", result);
 	printf(" %d", failure.error);
 	print_frames(failure.frames, failure.count);
-	if (result == failure.error) {
+	if (result == failure.error && !lost) {
+		printf(" LEFT %s", fault);
+	} else if (result == failure.error) {
 		printf(" LEAK %llu", lost);
 		print_leak(blocks);
 	}

@@ -178,44 +178,46 @@ void tests_free_operand(struct operand *operand)
 	free(operand->copy);
 }
 
-/* Return whether limbs are not a valid number; if so, print the reason. */
-static bool is_no_number(const void *limbs, size_t size, size_t capacity)
+const char *tests_fault_of(const struct bignum *a, bool written)
 {
+	static char reason[64];
+	const void *limbs = tested_limbs((struct bignum *)a);
 	const struct form *f = form_of_limbs();
 	u64 unwritten = ~0ULL / 255 * FILL >> (64 - 8 * f->bytes);
+	size_t size = tested_size(a), capacity = tested_capacity(a);
 
-	if (DECIMAL && (!size || size > capacity)) {
-		printf("SIZE %zu %zu", size, capacity);
-		return true;
+	if (!size || size > capacity) {
+		snprintf(reason, sizeof(reason), "SIZE %zu %zu", size,
+			 capacity);
+		return reason;
 	}
+	if (!written)
+		return "";
 	for (size_t i = 0; DECIMAL && i < size; i++) {
 		if (limb_at(limbs, i) < f->base)
 			continue;
-		printf("LIMB %zu ", i);
 		if (limb_at(limbs, i) == unwritten)
-			printf("unwritten");
+			snprintf(reason, sizeof(reason), "LIMB %zu unwritten",
+				 i);
 		else
-			printf("%llu", limb_at(limbs, i));
-		return true;
+			snprintf(reason, sizeof(reason), "LIMB %zu %llu", i,
+				 limb_at(limbs, i));
+		return reason;
 	}
-	if (size && (size == 1 || limb_at(limbs, size - 1)))
-		return false;
-	printf("UNTRIMMED");
-	return true;
+	return size == 1 || limb_at(limbs, size - 1) ? "" : "UNTRIMMED";
 }
 
 void print_value(const union fib_value *f)
 {
+	const char *fault = tests_fault_of(f->big, true);
 	const void *limbs = tested_limbs(f->big);
 	size_t size = tested_size(f->big);
-	size_t capacity = size;
 	int width = (int)tests_limb_digits();
 
-#if DECIMAL
-	capacity = tested_capacity(f->big);
-#endif
-	if (is_no_number(limbs, size, capacity))
+	if (*fault) {
+		printf("%s", fault);
 		return;
+	}
 	printf(DECIMAL ? "%llu" : "%llx", limb_at(limbs, size - 1));
 	while (--size)
 		printf(DECIMAL ? "%0*llu" : "%0*llx", width,

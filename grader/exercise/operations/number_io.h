@@ -46,4 +46,10 @@ struct operand tests_read_operand(struct fib_call *call, const char *text,
 bool tests_is_unchanged(const struct operand *operand);
 void tests_free_operand(struct operand *operand);
 
+/*
+ * Return the reason why @a is no valid number, in the words that unit_tests.py
+ * reads, or "". Unless its limbs are @written, look at its size only.
+ */
+const char *tests_fault_of(const struct bignum *a, bool written);
+
 #endif

@@ -68,7 +68,7 @@ void do_decimal(struct fib_call *call, const union fib_value *f, size_t size)
 		count = fib_decimal(call, f, digits, size);
 		if (!failures_end())
 			break;
-		failures_judge(count, NULL, blocks);
+		failures_judge(count, NULL, blocks, "");
 		call->error = 0;
 	}
 	if (count == -ERANGE)
@@ -95,7 +95,7 @@ static void compute_with_failures(struct fib_call *call, u64 n)
 			fib_release(&f);
 		if (!failures_end())
 			return;
-		failures_judge(err, NULL, 0);
+		failures_judge(err, NULL, 0, "");
 	}
 }
 

@@ -56,11 +56,13 @@ void failures_begin(void *frame, size_t length, unsigned int kind);
 bool failures_end(void);
 
 /*
- * Print the failure, unless the function returned its error and @blocks blocks
- * of memory are left, as before. @name is printed instead of @result, if it is
- * not NULL.
+ * Print the failure, unless the function returned its error, @blocks blocks of
+ * memory are left, as before, and @fault, what is wrong with the number in which
+ * it stores its result, is "". @name is printed instead of @result, if it is not
+ * NULL.
  */
-void failures_judge(long result, const char *name, u64 blocks);
+void failures_judge(long result, const char *name, u64 blocks,
+		    const char *fault);
 
 /* Make all blocks with separate pages read-only, or writable again. */
 void protect(bool on);

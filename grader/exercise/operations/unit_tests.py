@@ -112,13 +112,15 @@ def _shown(tried: OperationCase, sign: str, got: str) -> str:
 
 
 def _no_number(words: Sequence[str]) -> str:
-    """Return the fault of a result that is not a valid number of decimal limbs, or ""."""
+    """Return the fault of a result that is not a valid number, or ""."""
     if words[:1] == ["SIZE"]:
         return f"the result has size {words[1]}, and room for {words[2]} limbs"
     if words[:1] == ["LIMB"] and words[2] == "unwritten":
         return f"limb {words[1]} of the result was not written"
     if words[:1] == ["LIMB"]:
         return f"limb {words[1]} of the result is {words[2]}, and not less than 10^18"
+    if words[:1] == ["UNTRIMMED"]:
+        return "the top limb of the result is 0: size must not count it"
     return ""
 
 
@@ -148,13 +150,16 @@ _RETURNED = {"NULL": "it returns NULL", "NUMBER": "it returns a number and not a
 def _after_failure(tried: OperationCase, sign: str, words: Sequence[str]) -> tuple[str, Code]:
     """Return the fault of a function that is wrong when an allocation or a yield fails.
 
-    words: "FAILED", what is returned, the error, the stack at the failure, and a leak, if there is
-    one.
+    words: "FAILED", what is returned, the error, the stack at the failure, and a leak or an invalid
+    result, if there is one.
     """
-    end = words.index("LEAK") if "LEAK" in words else len(words)
+    end = next((i for i, word in enumerate(words) if word in ("LEAK", "LEFT")), len(words))
     where = sanitizer_report.caller(words[3:end])
     what, wanted = _FAILURES[words[2]]
     when = f"{_asked(tried, sign)}: when {what}{f' in {where}' if where else ''}"
+    if words[end:] and words[end] == "LEFT":
+        fault = _no_number(words[end + 1 :])
+        return f"{when}, {fault}; set size only when the room is there", Code.WRONG
     if words[1] == words[2]:
         return f"{when}, {_not_freed(words[end + 1 :])}", Code.LEAK
     returned = _RETURNED.get(words[1], f"the return value is {words[1]}")
