@@ -91,11 +91,13 @@ def verdicts(folder: Path, text: str, kernel: Kernel) -> dict[str, str]:
     return found
 
 
+@pytest.mark.once
 @pytest.mark.machine
 def test_every_build_accepts(tmp_path: Path, kernel: Kernel) -> None:
     assert {k: v for k, v in verdicts(tmp_path, ACCEPTED, kernel).items() if v} == {}
 
 
+@pytest.mark.once
 @pytest.mark.machine
 @pytest.mark.parametrize("what", REFUSED)
 def test_every_build_refuses(what: str, tmp_path: Path, kernel: Kernel) -> None:

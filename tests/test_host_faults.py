@@ -61,6 +61,7 @@ def _stage(folder: Path, text: str, header: bool) -> Stage:
     return Stage(directory, stages.manifests()[1])
 
 
+@pytest.mark.once
 @pytest.mark.machine
 @pytest.mark.parametrize("header", [False, True])
 @pytest.mark.parametrize("form", FORMS.values(), ids=FORMS.keys())

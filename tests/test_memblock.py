@@ -126,6 +126,7 @@ def test_no_source_makes_the_search_for_a_definition_slow() -> None:
     assert time.process_time() - begin < 5
 
 
+@pytest.mark.once
 @pytest.mark.parametrize(
     "way",
     [kernels.UMA, pytest.param(kernels.NUMA, marks=pytest.mark.long)],
@@ -269,6 +270,7 @@ IN_FRONT = """
 """
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("body", [IN_STEPS, IN_FRONT])
 def test_a_linear_search_takes_too_many_instructions(kernel: Path, body: str) -> None:
     kit = kits("look")

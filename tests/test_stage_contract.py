@@ -165,6 +165,7 @@ REFUSED = {
 NOT_FOR_UM = ("array", "constant")
 
 
+@pytest.mark.once
 # The two kernels differ in compiler flags only, so the quick test run uses one of them.
 @pytest.mark.parametrize(
     ("kernel", "name"),

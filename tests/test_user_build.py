@@ -58,6 +58,7 @@ def test_sanitize_passes(stage: Path) -> None:
     assert "nothing found" in completed.stdout.splitlines()[-1]
 
 
+@pytest.mark.once
 def test_memcheck_passes() -> None:
     completed = check("memcheck", stage_directory(7))
     assert completed.returncode == 0, completed.stdout[-2000:]
@@ -84,6 +85,7 @@ def test_sanitize_finds(fault: Fault, tmp_path: Path) -> None:
 MEMCHECK = [fault for fault in FAULTS if fault.options.get("memcheck")]
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("fault", MEMCHECK, ids=lambda fault: fault.name)
 def test_memcheck_finds(fault: Fault, tmp_path: Path) -> None:
     completed = check("memcheck", stage_with(fault, tmp_path), tmp_path / "build")

@@ -367,6 +367,7 @@ int fib_yield(struct fib_call *call)
 		complain(
 			"the call goes on after yield %llu has found its caller killed",
 			t->kill_at);
+	/* Otherwise a later yield would restore an error that the stage lost. */
 	if (t->killed_once && t->yields > t->kill_at)
 		return 0;
 	call->error = -EINTR;

@@ -27,7 +27,7 @@
 #define KILLS_OF_LONG 4
 #define KILLS_OF_LONGEST 2
 #define LONGEST_PRODUCTS 50000000
-/* Convert a number fewer times if decimal announces at least so many products. */
+/* Convert a number only twice if decimal announces at least so many products. */
 #define MANY_CONVERTING 1000000
 /* The maximum number of other calls that begin and end within a call. */
 #define NESTED 64
@@ -82,7 +82,6 @@ static void try_rooms(u64 n, const struct room *room, struct outcome want)
 	const size_t enough[] = { count, count + 1, 2 * count + 16 };
 	const size_t less[] = { count - 1, count / 2, 0,
 				(size_t)test_random(&state) % count };
-	/* Convert a long number twice only. */
 	const bool all = want.converting < MANY_CONVERTING;
 	union fib_value f;
 	ssize_t ret;

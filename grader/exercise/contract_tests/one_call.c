@@ -153,8 +153,8 @@ void check_same(struct outcome got, struct outcome want, const char *when)
  * Return the number of the allocation or yield that fails in run @index of
  * @runs; all numbers begin at 1. In the last run, the last allocation or yield
  * fails. The others are divided into equal ranges, one for each of the other
- * runs; in such a run, a random one of the range fails. So does one in a single
- * run.
+ * runs; in such a run, a random one of the range fails. If there is only one
+ * run, a random one of all fails.
  */
 static u64 place_to_fail(u64 index, u64 runs, u64 count, u64 n)
 {
