@@ -114,7 +114,7 @@ def _shown(tried: OperationCase, sign: str, got: str) -> str:
 def _no_number(words: Sequence[str]) -> str:
     """Return the fault of a result that is not a valid number, or ""."""
     if words[:1] == ["SIZE"]:
-        return f"the result has size {words[1]}, and room for {words[2]} limbs"
+        return f"the result has size {words[1]}, and capacity {words[2]}"
     if words[:1] == ["LIMB"] and words[2] == "unwritten":
         return f"limb {words[1]} of the result was not written"
     if words[:1] == ["LIMB"]:
