@@ -132,18 +132,22 @@ static void start_thread(struct caller *c)
 static void start(struct caller *c)
 {
 	sigset_t all;
+	pid_t child;
 
 	if (!shared->processes) {
 		start_thread(c);
 		return;
 	}
-	c->process = fork();
-	if (c->process < 0) {
+	child = fork();
+	if (child < 0) {
 		perror("fork");
 		exit(1);
 	}
-	if (c->process)
+	if (child) {
+		/* Only this process sets it, because the child shares *c. */
+		c->process = child;
 		return;
+	}
 	/* Leave the signals to the second thread, which makes the calls. */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, NULL);
