@@ -125,10 +125,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def skip_passed(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Skip the marked tests that have a record, if the option asks for it."""
+    # Read all inputs now, even if nothing is skipped: pytest_sessionfinish compares with them.
+    keys = {item: key(item) for item in items if item.get_closest_marker("once")}
     if not config.getoption(OPTION) or os.environ.get("LAB_TESTS") == "long":
         return
-    for item in items:
-        if item.get_closest_marker("once") and has_passed(key(item), time.time()):
+    for item, name in keys.items():
+        if has_passed(name, time.time()):
             item.add_marker(pytest.mark.skip(REASON))
 
 

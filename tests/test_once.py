@@ -155,6 +155,7 @@ def test_a_run_skips_what_has_passed(tmp_path: Path) -> None:
         )
         return found.stdout.splitlines()[-1]
 
+    assert run(EDIT="y").startswith("1 failed, 4 passed, 1 skipped, 1 error")
     assert run(once.OPTION, EDIT="y").startswith("1 failed, 4 passed, 1 skipped, 1 error")
     # Because the file was edited while the tests ran, none was recorded.
     assert run(once.OPTION).startswith("1 failed, 4 passed, 1 skipped, 1 error")
