@@ -2,9 +2,9 @@
 """Skip tests that have passed before with the same inputs, as `go test` does.
 
 Hundreds of tests of the kit plant a fault and run the check that must find it. They draw nothing,
-so the check finds the fault again as long as the grader and the stages are the same. Such a test
-has the marker `once`. When it passes, this is recorded in the lab's cache, under a digest of all
-that the test depends on:
+and no two callers run at the same time. So the check finds the fault again as long as the grader
+and the stages are the same. Such a test has the marker `once`. When it passes, this is recorded in
+the lab's cache, under a digest of all that the test depends on:
 
 - every file of the checkout except the handouts, other tests, and the texts at the top;
 - its own test file, with the files of tests/ that this file imports, and its parameters;

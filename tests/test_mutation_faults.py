@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import catalogue
 import mutation_run
-import pytest
 
 from grader.base import paths
 from grader.exercise.files import stages
@@ -28,7 +27,6 @@ def test_a_sound_stage_is_not_caught() -> None:
     assert mutation_run.by_operands(stage) == ""
 
 
-@pytest.mark.once
 def test_a_fault_that_no_fibonacci_number_shows_is_caught() -> None:
     fault = next(m for m in FAULTS if m.name == "is zero: the lowest limb only")
     stage: Stage = mutation_run.faulty(fault, 4)

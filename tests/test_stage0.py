@@ -274,7 +274,6 @@ RIGHT_DRIVERS = {
 }
 
 
-@pytest.mark.once
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=pytest.mark.long) if 0 < i < 6 else name
              for i, name in enumerate(RIGHT_DRIVERS)]

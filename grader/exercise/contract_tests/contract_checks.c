@@ -27,7 +27,7 @@
 #define KILLS_OF_LONG 4
 #define KILLS_OF_LONGEST 2
 #define LONGEST_PRODUCTS 50000000
-/* Convert a number only twice if decimal announces at least so many products. */
+/* Convert a number only twice if decimal announces this many products or more. */
 #define MANY_CONVERTING 1000000
 /* The maximum number of other calls that begin and end within a call. */
 #define NESTED 64

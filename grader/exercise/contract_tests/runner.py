@@ -178,6 +178,7 @@ def _length(stage: Stage, n: int) -> int:
 
 def _filling(stage: Stage, n: int) -> int:
     """Return the largest number up to n for which F has no free digit in its top limb."""
+    # The kit's decimal limbs have 18 digits; limbs of 9 digits are full then, too.
     width = max(LIMB_DIGITS - {19} if stage.traits.decimal else LIMB_BITS)
     while _length(stage, n) % width:
         n -= 1

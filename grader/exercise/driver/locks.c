@@ -232,9 +232,9 @@ void locks_forget(unsigned long begin, size_t size)
 /*
  * Return whether another caller could access the same memory now. The process
  * of each of the client's two callers has several threads; files are opened and
- * closed by a process with only one thread. But another process can use the notebook at any time between
- * init and exit, so a driver that takes the lock only if its caller has threads
- * is wrong.
+ * closed by a process with only one thread. But another process can use the
+ * notebook at any time between init and exit, so a driver that takes the lock
+ * only if its caller has threads is wrong.
  */
 static bool is_shared(unsigned long address)
 {

@@ -57,9 +57,9 @@ bool failures_end(void);
 
 /*
  * Print the failure, unless the function returned its error, @blocks blocks of
- * memory are left, as before, and @fault, what is wrong with the number in which
- * it stores its result, is "". @name is printed instead of @result, if it is not
- * NULL.
+ * memory are left, as before, and @fault is "". @fault says what is wrong with
+ * the number in which the function stores its result. @name is printed instead
+ * of @result, if it is not NULL.
  */
 void failures_judge(long result, const char *name, u64 blocks,
 		    const char *fault);
