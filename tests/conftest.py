@@ -46,6 +46,7 @@ def pytest_configure(config: pytest.Config) -> None:
     os.environ.setdefault("LAB_SEED", "1")
     config.addinivalue_line("markers", "machine: boots a machine (the lab kernel is built for it)")
     config.addinivalue_line("markers", "once: once.py skips it if nothing that it uses has changed")
+    config.addinivalue_line("markers", "always: once.py does not skip it, whatever its file says")
     config.addinivalue_line("markers", "long: takes long; only with LAB_TESTS=long")
 
 

@@ -6,7 +6,8 @@ and no two callers run at the same time. So the check finds the fault again as l
 and the stages are the same. Such a test has the marker `once`. When it passes, this is recorded in
 the lab's cache, under a digest of all that the test depends on:
 
-- every file of the checkout except the handouts, other tests, and the texts at the top;
+- every file of the checkout except the handouts, other tests, and the texts at the top; with
+  `once(all_files=True)` every file, for tests of handouts, of the site and of exported courses;
 - its own test file, with the files of tests/ that this file imports, and its parameters;
 - the compiler, the lab's kernels, the processor, the host's kernel, and all LAB_ variables.
 
@@ -35,8 +36,12 @@ WEEK = 7 * 24 * 3600
 OPTION = "--skip-passed"
 REASON = "passed before with the same inputs; LAB_TESTS=long make test runs it again"
 TESTS = Path(__file__).parent
-# No test with the marker uses these. A test that does must not have the marker.
-APART = {"build", "work", "handouts", "tests"}
+# The folders whose files do not belong to the checkout.
+FOREIGN = re.compile(r"build|work|\.git|__pycache__|\.\w+_cache")
+# What no test with the marker uses, at the top of the checkout. A test that does must have
+# all_files.
+APART = re.compile(r"handouts|tests|\..*|.*\.md")
+KEYS = pytest.StashKey[dict[pytest.Item, str]]()
 NOTES = pytest.StashKey[dict[pytest.Item, bool]]()
 _IMPORT = re.compile(r"^\s*(?:from|import) (\w+)", re.MULTILINE)
 
@@ -50,16 +55,14 @@ def digest(root: Path, files: Iterable[Path]) -> str:
     return hashlib.sha256(repr(found).encode()).hexdigest()
 
 
-def sources(root: Path) -> Iterator[Path]:
-    """Yield the files of a checkout on which a marked test may depend, except those of tests/."""
+def sources(root: Path, all_files: bool) -> Iterator[Path]:
+    """Yield the files of a checkout on which a marked test may depend, without its own file."""
     for name, folders, files in os.walk(root):
-        top = Path(name) == root
-        if top:
-            folders[:] = [one for one in folders if one not in APART and not one.startswith(".")]
-        folders[:] = [one for one in folders if one != "__pycache__"]
+        folders[:] = [one for one in folders if not FOREIGN.fullmatch(one)]
         for file in files:
-            if not (top and (file.endswith(".md") or file.startswith("."))):
-                yield Path(name) / file
+            path = Path(name, file)
+            if all_files or not APART.fullmatch(path.relative_to(root).parts[0]):
+                yield path
 
 
 def imported(file: Path) -> set[Path]:
@@ -75,19 +78,24 @@ def imported(file: Path) -> set[Path]:
 
 
 @cache
-def _surroundings() -> str:
+def _surroundings(all_files: bool) -> str:
     kernels = sorted(path.name for kind in ("uml*", "distro-*") for path in paths.CACHE.glob(kind))
     flags = re.search(r"^flags.*", Path("/proc/cpuinfo").read_text(), re.MULTILINE)
     lab = sorted((k, v) for k, v in os.environ.items() if k.startswith("LAB_") and k != "LAB_TESTS")
     compilers = [object_store.compiler_version(os.environ.get("CC", "gcc")), sys.version]
     parts = (compilers, kernels, lab, flags and flags[0], platform.uname(), os.cpu_count())
-    return object_store.key(parts, digest(paths.ROOT, sources(paths.ROOT)))
+    return object_store.key(parts, digest(paths.ROOT, sources(paths.ROOT, all_files)))
 
 
 @cache
 def _of_file(file: Path, whole_catalogue: bool) -> str:
     faults = TESTS.glob("faults/*") if whole_catalogue else ()
     return digest(TESTS, {*imported(file), *imported(TESTS / "conftest.py"), *faults})
+
+
+def marker(item: pytest.Item) -> pytest.Mark | None:
+    """Return the marker `once` of a test or its file, unless the test has the marker `always`."""
+    return None if item.get_closest_marker("always") else item.get_closest_marker("once")
 
 
 def key(item: pytest.Item) -> str:
@@ -98,7 +106,9 @@ def key(item: pytest.Item) -> str:
     whole_catalogue = not any(hasattr(value, "changes") for value in values)
     own = _of_file(item.path, whole_catalogue)
     shown = repr(values).replace(str(paths.ROOT), "")
-    return object_store.key(item.nodeid, shown, own, _surroundings())
+    found = marker(item)
+    all_files = bool(found and found.kwargs.get("all_files"))
+    return object_store.key(item.nodeid, shown, own, _surroundings(all_files))
 
 
 def record(name: str, now: float) -> None:
@@ -126,7 +136,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def skip_passed(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Skip the marked tests that have a record, if the option asks for it."""
     # Read all inputs now, even if nothing is skipped: pytest_sessionfinish compares with them.
-    keys = {item: key(item) for item in items if item.get_closest_marker("once")}
+    keys = config.stash[KEYS] = {item: key(item) for item in items if marker(item)}
     if not config.getoption(OPTION) or os.environ.get("LAB_TESTS") == "long":
         return
     for item, name in keys.items():
@@ -138,7 +148,7 @@ def skip_passed(config: pytest.Config, items: list[pytest.Item]) -> None:
 def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, Any, Any]:
     """Note whether all phases of a marked test pass."""
     report = yield
-    if item.get_closest_marker("once"):
+    if marker(item):
         notes = item.config.stash.setdefault(NOTES, {})
         notes[item] = notes.get(item, True) and report.passed
     return report
@@ -146,8 +156,8 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, Any, Any]:
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
     """Record the tests that have passed, unless their inputs were edited meanwhile."""
-    notes = session.config.stash.get(NOTES, {})
-    passed = {key(item) for item, right in notes.items() if right}
     forget()
-    for name in passed & {key(item) for item in notes}:
-        record(name, time.time())
+    for item, right in session.config.stash.get(NOTES, {}).items():
+        before = session.config.stash[KEYS][item]
+        if right and key(item) == before:
+            record(before, time.time())

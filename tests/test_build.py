@@ -236,6 +236,7 @@ def test_build(
     )
 
 
+@pytest.mark.once
 @pytest.mark.machine
 @pytest.mark.parametrize("of", ["uml", "qemu"])
 def test_remembered_options(of: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -90,6 +90,7 @@ def outcome(copy: Path) -> tuple[CheckResult, list[object]]:
     return result, [lines, codes, right.status.name, right.status.code, results.next_step(result)]
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("name", CASES)
 def test_texts_change_and_nothing_else(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

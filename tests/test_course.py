@@ -55,6 +55,7 @@ def solved(number: int, place: Path) -> Path:
     return skeleton.write(number, place / "work", all_of_them)
 
 
+@pytest.mark.once
 @pytest.mark.machine
 @pytest.mark.parametrize(
     "number", [n if n == 5 else pytest.param(n, marks=pytest.mark.long) for n in STAGES]
@@ -431,6 +432,7 @@ def test_warnings_of_the_compiler_come_first_and_stay(place: Path) -> None:
         (copy / "decimal.c").write_text((copy / "decimal.c").read_text() + "/* saved */\n")
 
 
+@pytest.mark.once
 @pytest.mark.machine
 def test_at_once_finds_what_is_found_one_after_the_other(place: Path) -> None:
     """Contract tests find the same faults in a separate machine as in a shared one."""

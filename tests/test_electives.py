@@ -135,6 +135,7 @@ def earned(elective: exercises.Exercise, copy: Path, isolated: bool) -> list[int
     return [line.earned for line in check.judge(elective, copy, 1, isolated=isolated).lines]
 
 
+@pytest.mark.once(all_files=True)
 @pytest.mark.machine
 @pytest.mark.parametrize(
     "isolated", [False, pytest.param(True, marks=[needs_sandbox, pytest.mark.long])]

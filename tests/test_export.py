@@ -32,9 +32,10 @@ from grader.exercise.static_contract import elf
 
 STAGES = sorted(stages.manifests())
 
-pytestmark = pytest.mark.skipif(
-    not (paths.ROOT / ".git").exists(), reason="the kit is no git checkout"
-)
+pytestmark = [
+    pytest.mark.once(all_files=True),
+    pytest.mark.skipif(not (paths.ROOT / ".git").exists(), reason="the kit is no git checkout"),
+]
 
 
 def call(folder: Path, *words: str, **more: str) -> subprocess.CompletedProcess[str]:
@@ -472,6 +473,7 @@ def test_a_directory_in_use_is_refused(exported: Path, tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
 
 
+@pytest.mark.always
 @pytest.mark.machine
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_nothing_is_left_of_a_stopped_export(number: signal.Signals, tmp_path: Path) -> None:

@@ -147,6 +147,7 @@ def test_the_handout_shows_these_mistakes(number: int) -> None:
         assert len(remarks) == 1 or remarks == [WITH, WITHOUT], name
 
 
+@pytest.mark.once(all_files=True)
 @pytest.mark.machine
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("mistake", GRADED)

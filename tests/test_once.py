@@ -21,6 +21,7 @@ FILES = {
     "stages/1-first/fib.c": "int fib;",
     "grader/base/run.py": "",
     "Makefile": "",
+    ".github/ci.yml": "",
     "README.md": "",
     "handouts/1.md": "",
     "tests/conftest.py": "",
@@ -39,7 +40,14 @@ def item(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
         (tmp_path / name).write_text(text)
     monkeypatch.setattr(once, "TESTS", tmp_path / "tests")
     monkeypatch.setattr(paths, "ROOT", tmp_path)
-    return SimpleNamespace(nodeid="tests/test_one.py::test", path=tmp_path / "tests/test_one.py")
+    path = tmp_path / "tests/test_one.py"
+    markers = {"once": pytest.mark.once}
+    return SimpleNamespace(
+        nodeid="tests/test_one.py::test",
+        path=path,
+        markers=markers,
+        get_closest_marker=markers.get,
+    )
 
 
 def key(item: Any) -> str:
@@ -52,8 +60,20 @@ def test_a_changed_file(name: str, item: Any, tmp_path: Path) -> None:
     before = key(item)
     assert key(item) == before
     (tmp_path / name).write_text(f"{FILES[name]} # changed")
-    same = name in ("README.md", "handouts/1.md", "tests/test_other.py")
+    same = name in ("README.md", ".github/ci.yml", "handouts/1.md", "tests/test_other.py")
     assert (key(item) == before) is same
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_changed_file_of_a_test_of_all_files(name: str, item: Any, tmp_path: Path) -> None:
+    item.markers["once"] = pytest.mark.once(all_files=True)
+    before = key(item)
+    for other in ("build/log", "work/1/fib.c", ".git/index", ".mypy_cache/x", "a/__pycache__/b"):
+        (tmp_path / other).parent.mkdir(parents=True)
+        (tmp_path / other).write_text("")
+    assert key(item) == before
+    (tmp_path / name).write_text(f"{FILES[name]} # changed")
+    assert key(item) != before
 
 
 def add_a_file(item: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -115,6 +135,7 @@ def test_a_record_counts_for_a_week(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 TESTS = """
 import os
+import once
 import pytest
 
 @pytest.fixture
@@ -129,13 +150,20 @@ def test_wrong(): assert "RIGHT" in os.environ
 @pytest.mark.once
 def test_ends_badly(bad_end): pass
 @pytest.mark.once
+def test_looks_at_other_keys(monkeypatch):
+    monkeypatch.setattr(once.paths, "ROOT", once.TESTS)
+    once.forget()
+    once._surroundings(False)
+@pytest.mark.once
 def test_is_skipped(): pytest.skip("for a reason")
 @pytest.mark.once
 def test_edits_its_file():
     if "EDIT" in os.environ:
         with open(__file__, "a") as file:
             file.write("#")
-def test_without_the_marker(): pass
+@pytest.mark.once
+@pytest.mark.always
+def test_that_always_runs(): pass
 """
 
 
@@ -155,13 +183,13 @@ def test_a_run_skips_what_has_passed(tmp_path: Path) -> None:
         )
         return found.stdout.splitlines()[-1]
 
-    assert run(EDIT="y").startswith("1 failed, 4 passed, 1 skipped, 1 error")
-    assert run(once.OPTION, EDIT="y").startswith("1 failed, 4 passed, 1 skipped, 1 error")
+    assert run(EDIT="y").startswith("1 failed, 5 passed, 1 skipped, 1 error")
+    assert run(once.OPTION, EDIT="y").startswith("1 failed, 5 passed, 1 skipped, 1 error")
     # Because the file was edited while the tests ran, none was recorded.
-    assert run(once.OPTION).startswith("1 failed, 4 passed, 1 skipped, 1 error")
+    assert run(once.OPTION).startswith("1 failed, 5 passed, 1 skipped, 1 error")
     # The right test and the one that edits were recorded.
-    assert run(once.OPTION).startswith("1 failed, 2 passed, 3 skipped, 1 error")
-    assert run(once.OPTION, RIGHT="y").startswith("3 passed, 3 skipped, 1 error")
-    assert run(once.OPTION).startswith("2 passed, 4 skipped, 1 error")
-    assert run().startswith("1 failed, 4 passed, 1 skipped, 1 error")
-    assert run(once.OPTION, LAB_TESTS="long").startswith("1 failed, 4 passed, 1 skipped, 1 error")
+    assert run(once.OPTION).startswith("1 failed, 2 passed, 4 skipped, 1 error")
+    assert run(once.OPTION, RIGHT="y").startswith("3 passed, 4 skipped, 1 error")
+    assert run(once.OPTION).startswith("2 passed, 5 skipped, 1 error")
+    assert run().startswith("1 failed, 5 passed, 1 skipped, 1 error")
+    assert run(once.OPTION, LAB_TESTS="long").startswith("1 failed, 5 passed, 1 skipped, 1 error")

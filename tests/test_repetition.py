@@ -43,6 +43,7 @@ MISTAKES = {
 }
 
 
+@pytest.mark.once
 @pytest.mark.machine
 @pytest.mark.parametrize("mistake", MISTAKES)
 def test_the_command_that_check_prints_repeats_what_it_found(mistake: str, tmp_path: Path) -> None:

@@ -39,10 +39,13 @@ from tests.site_pages import (
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 FIRST_VIEW = 500_000
 
-pytestmark = pytest.mark.skipif(
-    shutil.which("pandoc") is None or shutil.which("po4a") is None,
-    reason="there is no pandoc or po4a: scripts/setup.sh book translations",
-)
+pytestmark = [
+    pytest.mark.once(all_files=True),
+    pytest.mark.skipif(
+        shutil.which("pandoc") is None or shutil.which("po4a") is None,
+        reason="there is no pandoc or po4a: scripts/setup.sh book translations",
+    ),
+]
 
 
 @pytest.fixture(scope="module")
@@ -321,6 +324,7 @@ def test_what_cannot_be_shown_is_refused_and_the_old_site_stays(fault: str, kit:
     assert_old(kit)
 
 
+@pytest.mark.always
 def test_an_interrupted_run_leaves_the_old_site(kit: Path) -> None:
     (kit / "bin").mkdir()
     (kit / "bin/pandoc").write_text(f'#!/bin/sh\necho $$ >"{kit}/pid"\nexec sleep 300\n')

@@ -20,6 +20,7 @@ NUMBERS = sorted(stages.manifests()) if stages.exported() else [3]
 FOUND = {stage.key: stage for stage in map(stages.kit, NUMBERS)}
 
 
+@pytest.mark.once
 @pytest.mark.machine
 @pytest.mark.parametrize("stage", FOUND.values(), ids=FOUND.keys())
 def test_stage(stage: Stage, uml: Machine, kernel: Kernel, booted: list[Path]) -> None:

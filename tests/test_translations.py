@@ -44,9 +44,12 @@ CHINESE = re.compile("[\u4e00-\u9fff]")
 COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
 FENCE = re.compile(r"^( *)```.*?^\1```$", re.DOTALL | re.MULTILINE)
 
-pytestmark = pytest.mark.skipif(
-    shutil.which("po4a") is None, reason="there is no po4a: scripts/setup.sh translations"
-)
+pytestmark = [
+    pytest.mark.once(all_files=True),
+    pytest.mark.skipif(
+        shutil.which("po4a") is None, reason="there is no po4a: scripts/setup.sh translations"
+    ),
+]
 
 
 @pytest.fixture(scope="module")
