@@ -38,9 +38,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-import numpy as np
+# numpy and scipy are imported late, because each command imports this module and few compare times.
+if TYPE_CHECKING:
+    import numpy as np
+
+    Array = np.ndarray[Any, np.dtype[np.float64]]
 
 ALPHA = 0.05
 # A difference is reported only if the interval excludes 1 by this margin.
@@ -69,14 +73,13 @@ class Summary:
     outliers: int
 
 
-Array = np.ndarray[Any, np.dtype[np.float64]]
-
-
 def _bootstrap_medians(values: Array, seed: int, looks: int = 1) -> tuple[Array, Array]:
     """Return the percentile bootstrap interval of the median of each row.
 
     The confidence level is 95 % over all looks together.
     """
+    import numpy as np
+
     rounds = values.shape[-1]
     picks = np.random.default_rng(seed).integers(0, rounds, size=(RESAMPLES, rounds))
     # With sorted values, the median of a resample is the value at the median of its indices.
@@ -89,6 +92,8 @@ def _bootstrap_medians(values: Array, seed: int, looks: int = 1) -> tuple[Array,
 
 def summarise(values: Sequence[float], seed: int) -> Summary:
     """Return statistics of the values of one stage, phase and n. There must be a value."""
+    import numpy as np
+
     data = np.asarray(values, dtype=float)
     low, high = _bootstrap_medians(data, seed)
     mean, sigma = float(np.mean(data)), float(np.std(data))
@@ -126,6 +131,8 @@ def compare(
     Additional rounds of one stage are left out. Drift that is slower than a round cancels in the
     pairs. looks: the number of times that the results were evaluated to decide about more rounds.
     """
+    import numpy as np
+
     rounds = min(len(before), len(after))
     rows = [np.asarray([side[:rounds]], dtype=float) for side in (before, after)]
     return compare_rows(rows[0], rows[1], seed, looks)[0]
@@ -133,7 +140,8 @@ def compare(
 
 def compare_rows(before: Array, after: Array, seed: int, looks: int = 1) -> list[Comparison]:
     """Make one comparison for each row of two arrays of shape (comparisons, rounds)."""
-    from scipy import stats  # imported late, because it takes a second
+    import numpy as np
+    from scipy import stats
 
     rounds = before.shape[1]
     logs = np.log(before) - np.log(after)

@@ -13,13 +13,14 @@ import math
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from pathlib import Path
 
 from grader.base import processor
 from grader.base.errors import LabError
 from grader.base.finding import Code
 from grader.exercise.build import preprocess, stage_module
-from grader.exercise.files.stages import Stage
+from grader.exercise.files.stages import Manifest, Stage
 from grader.exercise.files.tasks import Task
 from grader.exercise.operations import (
     alone,
@@ -280,15 +281,25 @@ def outcome(stage: Stage, path: Path, operation: str, seed: int) -> OperationOut
     return tested
 
 
-def _outcome(stage: Stage, path: Path, operation: str, seed: int) -> OperationOutcome:
-    decimal = stage.traits.decimal
-    sign = "" if decimal else "0x"
-    known = test_cases_decimal.TRIES if decimal else test_cases.TRIES
-    if operation in test_cases_decimal.VECTORS and not processor.has_vectors():
-        return OperationOutcome(False, False, 0, NO_VECTORS, Code.NOT_TRIED)
+@lru_cache(maxsize=8)
+def _cases(manifest: Manifest, operation: str, seed: int) -> tuple[OperationCase, ...]:
+    """Return the test cases of an operation, in the order in which they are tested.
+
+    All builds of a stage and all its copies have the same cases. Those of long products take up to
+    20 MB, and the exact products take more than half a second.
+    """
+    known = test_cases_decimal.TRIES if manifest.traits.decimal else test_cases.TRIES
+    stage = Stage(Path(), manifest)  # no test case depends on files
     tries = sorted(known[operation](random.Random(seed), stage), key=lambda t: t.size)
     # Last, because a function with right results must be told so.
-    tries += test_cases.announcements(random.Random(seed), stage, operation)
+    return (*tries, *test_cases.announcements(random.Random(seed), stage, operation))
+
+
+def _outcome(stage: Stage, path: Path, operation: str, seed: int) -> OperationOutcome:
+    sign = "" if stage.traits.decimal else "0x"
+    if operation in test_cases_decimal.VECTORS and not processor.has_vectors():
+        return OperationOutcome(False, False, 0, NO_VECTORS, Code.NOT_TRIED)
+    tries = _cases(stage.manifest, operation, seed)
     answers, ended = test_program.ask(path, [tried.request for tried in tries], stage.isolated)
     ended = test_program.with_condition(stage, ended)
     for i, tried in enumerate(tries):
