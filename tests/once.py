@@ -8,7 +8,8 @@ the lab's cache, under a digest of all that the test depends on:
 
 - every file of the checkout except the handouts, other tests, and the texts at the top; with
   `once(all_files=True)` every file, for tests of handouts, of the site and of exported courses;
-- its own test file, with the files of tests/ that this file imports, and its parameters;
+- its own test file, with the files of tests/ that this file imports, the data of all tests, and its
+  parameters;
 - the compiler, the lab's kernels, the processor, the host's kernel, and all LAB_ variables.
 
 `make test` skips a recorded test. `make test args=...` and LAB_TESTS=long skip none. A record
@@ -89,8 +90,11 @@ def _surroundings(all_files: bool) -> str:
 
 @cache
 def _of_file(file: Path, whole_catalogue: bool) -> str:
-    faults = TESTS.glob("faults/*") if whole_catalogue else ()
-    return digest(TESTS, {*imported(file), *imported(TESTS / "conftest.py"), *faults})
+    data = {path for path in sources(TESTS, all_files=True) if path.parent != TESTS}
+    data |= {path for path in TESTS.glob("*.*") if path.suffix != ".py"}
+    if not whole_catalogue:
+        data -= set(TESTS.glob("faults/*"))
+    return digest(TESTS, {*imported(file), *imported(TESTS / "conftest.py"), *data})
 
 
 def marker(item: pytest.Item) -> pytest.Mark | None:

@@ -59,6 +59,7 @@ def test_names_and_finders() -> None:
     assert all((tests / name).is_file() for name in fault_finders.ELSEWHERE.values())
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("exercise", sorted({fault.exercise for fault in FAULTS}))
 def test_each_applies_to_the_sources(exercise: str) -> None:
     for fault in (one for one in FAULTS if one.exercise == exercise):

@@ -31,9 +31,10 @@ DIGIT_MAX = 5012
 # sqrt(N), is above the observed values (4 to 14 times) and far below the error of a wrong constant.
 WALK = 30
 
-pytestmark = pytest.mark.skipif(
-    not processor.has_vectors(), reason="this processor has no AVX2 or no FMA"
-)
+pytestmark = [
+    pytest.mark.once,
+    pytest.mark.skipif(not processor.has_vectors(), reason="this processor has no AVX2 or no FMA"),
+]
 
 
 @dataclass(frozen=True)

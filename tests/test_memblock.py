@@ -104,6 +104,7 @@ ENDINGS = {
 }
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("ending", ENDINGS)
 def test_a_function_that_ends_its_tests_has_proved_nothing(kernel: Path, ending: str) -> None:
     before, brace, behind = kits("look").text.partition("\n{\n")
@@ -150,6 +151,7 @@ def test_the_kernels_function_and_the_kits_are_right(kernel: Path, way: kernels.
     assert len(passed) == 1 and int(passed.pop()) >= 150
 
 
+@pytest.mark.once
 def test_two_runs_count_the_same_and_the_kits_is_better(kernel: Path) -> None:
     tests = built(kernel, kernels.PLAIN)
     counts = {}

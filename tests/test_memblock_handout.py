@@ -59,6 +59,7 @@ def three() -> list[variants.Variant]:
     return [variants.KERNEL, kits("delayed"), kits("look")]
 
 
+@pytest.mark.once(all_files=True)
 def test_the_table_of_states_is_what_is_counted(kernel: Path) -> None:
     needs(kernel, "6.1")
     shown = list(rows("call"))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import catalogue
 import mutation_run
+import pytest
 
 from grader.base import paths
 from grader.exercise.files import stages
@@ -22,11 +23,13 @@ def test_there_are_enough() -> None:
     assert {number for _, number in PAIRS} == set(range(3, 12))
 
 
+@pytest.mark.once
 def test_a_sound_stage_is_not_caught() -> None:
     stage = next(s for s in stages.find(paths.STAGES) if s.number == 6)
     assert mutation_run.by_operands(stage) == ""
 
 
+@pytest.mark.once
 def test_a_fault_that_no_fibonacci_number_shows_is_caught() -> None:
     fault = next(m for m in FAULTS if m.name == "is zero: the lowest limb only")
     stage: Stage = mutation_run.faulty(fault, 4)

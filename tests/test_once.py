@@ -30,6 +30,8 @@ FILES = {
     "tests/test_one.py": "from helper import x",
     "tests/test_other.py": "",
     "tests/faults/1.toml": "",
+    "tests/programs/deep/queens.c": "",
+    "tests/registers.c": "",
 }
 
 

@@ -37,6 +37,10 @@ from tests.site_pages import (
 )
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+BROWSER = next(filter(None, map(shutil.which, BROWSERS)), None)
+needs_browser = pytest.mark.skipif(
+    BROWSER is None, reason="browser not found; run scripts/setup.sh browser"
+)
 FIRST_VIEW = 500_000
 
 pytestmark = [
@@ -145,9 +149,7 @@ def test_the_sample_report_is_one() -> None:
 
 def in_browser(file: Path, value: str) -> Any:
     """Open the page in a browser and return the value of a JavaScript promise."""
-    browser = next(filter(None, map(shutil.which, BROWSERS)), None)
-    if browser is None:
-        pytest.skip("browser not found; run scripts/setup.sh browser")
+    assert BROWSER
     script = f"""<script>
       addEventListener("load", async () => {{
         const said = JSON.stringify(await {value});
@@ -159,7 +161,7 @@ def in_browser(file: Path, value: str) -> Any:
     copy.write_text(policy.sub("", file.read_text()).replace("</body>", script))
     completed = subprocess.run(
         [
-            browser,
+            BROWSER,
             "--headless",
             "--disable-gpu",
             *(["--no-sandbox"] if os.geteuid() == 0 else []),
@@ -174,7 +176,7 @@ def in_browser(file: Path, value: str) -> Any:
     )
     copy.unlink()
     if not re.search(r"<main|said\[", completed.stdout):
-        pytest.skip(f"{browser} shows no page: {completed.stderr[-300:]}")
+        pytest.skip(f"{BROWSER} shows no page: {completed.stderr[-300:]}")
     found = re.search(r"said(\[.*\])said", completed.stdout, re.S)
     assert found, completed.stdout[-500:] + completed.stderr[-500:]
     return json.loads(html.unescape(found[1]))
@@ -193,6 +195,7 @@ SEARCH = """new Promise((done) => {
 })"""
 
 
+@needs_browser
 def test_the_search_finds_a_word_of_each_page(
     site: Path, pages: dict[str, Page], tmp_path: Path
 ) -> None:
@@ -216,6 +219,7 @@ def test_the_search_finds_a_word_of_each_page(
         assert not anchor or anchor in pages[f"zh-TW/{page}"].ids
 
 
+@needs_browser
 def test_the_search_shows_what_it_has_found(site: Path, tmp_path: Path) -> None:
     """Each excerpt contains the word, also in Chinese, where no space marks where it can begin."""
     shutil.copytree(site, tmp_path / "site")
@@ -230,6 +234,7 @@ def test_the_search_shows_what_it_has_found(site: Path, tmp_path: Path) -> None:
     assert without == []
 
 
+@needs_browser
 def test_an_excerpt_begins_close_before_the_word(site: Path, tmp_path: Path) -> None:
     shutil.copytree(site, tmp_path / "site")
     rows = [
@@ -263,6 +268,7 @@ def test_a_formula_keeps_its_punctuation(folder: str, pages: dict[str, Page]) ->
     assert kept > 50
 
 
+@needs_browser
 def test_a_checklist_can_be_ticked_and_is_kept(site: Path, tmp_path: Path) -> None:
     shutil.copytree(site, tmp_path / "site")
     tick = """(() => {

@@ -109,6 +109,7 @@ def test_only_driver_c_is_taken(place: Path) -> None:
     assert [said.split()[0] for said in built.excluded] == ["Kbuild", "first.h", "interposer.c"]
 
 
+@pytest.mark.once
 @pytest.mark.machine
 @pytest.mark.parametrize(
     ("text", "says"),

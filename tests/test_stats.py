@@ -14,6 +14,8 @@ import pytest
 from grader.measure import comparison, stats, timing
 from grader.measure.samples import Series
 
+pytestmark = pytest.mark.once
+
 ROUNDS = timing.WHOLE.rounds
 COMPARISONS = 14  # The number of statistical tests in a report on one pair of stages.
 

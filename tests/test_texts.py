@@ -54,6 +54,7 @@ def test_only_comments_differ(number: int, language: str) -> None:
         assert all(hint in known.table for hint in task.hints), task.name
 
 
+@pytest.mark.once(all_files=True)
 @pytest.mark.machine
 @pytest.mark.skipif(not OTHERS, reason="a course has its tasks in one language")
 def test_a_course_in_chinese_is_checked_like_one_in_english(
