@@ -282,9 +282,32 @@ def test_a_linear_search_takes_too_many_instructions(kernel: Path, body: str) ->
     linear = Variant("linear", "", text, kit.where)
     tests = built(kernel, kernels.PLAIN)
     plain, *own = (variants.build(kernel, tests, one) for one in (variants.KERNEL, kit, linear))
-    counted = [points._Counted([plain, out], kit, 5, points.MANY_REGIONS) for out in own]
+    counted = [points._Counted([plain, out], kit, 5, points.MANY_REGIONS, 1) for out in own]
     right, wrong = (one.too_many(points.STATES, points.ENOUGH, "x") for one in counted)
     assert not right and "300 are required" in wrong
+
+
+# Additional walks through the array for a range in one third of it.
+SLOW_PART = """
+	phys_addr_t from = type->regions[type->cnt * FROM / 3].base;
+	phys_addr_t to = type->regions[(type->cnt - 1) * TO / 3].base;
+
+	for (volatile unsigned long i = 0; from < base && base < to && i < 4 * type->cnt; i++)
+		;
+"""
+
+
+@pytest.mark.once
+@pytest.mark.parametrize("begin", range(3))
+def test_a_third_of_the_array_may_not_be_slow(kernel: Path, begin: int) -> None:
+    kit = kits("look")
+    walks = SLOW_PART.replace("FROM", str(begin)).replace("TO", str(begin + 1))
+    slow = Variant("slow", "", kit.text.replace("\nrepeat:\n", f"{walks}\nrepeat:\n"), kit.where)
+    tests = built(kernel, kernels.PLAIN)
+    plain, own = (variants.build(kernel, tests, one) for one in (variants.KERNEL, slow))
+    counted = points._Counted([plain, own], slow, 5, points.FEW_REGIONS, points.PARTS)
+    found = counted.too_many(points.ACROSS, points.ENOUGH_ACROSS, "x")
+    assert "2 are required" in found
 
 
 def _with(text: str, solved: int) -> str:
