@@ -105,9 +105,9 @@ void digits_from_limbs(struct digits *c, const struct bignum *a)
  * digits_combine() - c = x * a + y * b
  * @call: the call that does the work
  * @c: the result; may be @a or @b
- * @x: -1, 1 or 2
+ * @x: with @y, 2 and 1, -1 and 2, or -1 and 1: fib.c needs no other pair
  * @a: a number
- * @y: -1, 1 or 2
+ * @y: see @x
  * @b: a number; both arrays must have one more digit than the longer number
  *
  * Return: 0 or -EINTR.

@@ -55,9 +55,9 @@ static __always_inline s16x16 carry_of(s16x16 sum)
 /**
  * digits_avx2_combine() - c[] = x * a[] + y * b[]
  * @c: the result; may be @a or @b
- * @x: -1, 1 or 2
+ * @x: with @y, 2 and 1, -1 and 2, or -1 and 1: fib.c needs no other pair
  * @a: digits
- * @y: -1, 1 or 2; |@x| + |@y| must be at most 3
+ * @y: see @x; |@x| + |@y| is at most 3
  * @b: digits
  * @count: number of digits; a multiple of DIGITS_AT_ONCE
  * @carry: from the digits below
