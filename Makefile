@@ -294,10 +294,10 @@ test:  ## the tests of the kit itself
 	@scripts/distro-kernel.sh >/dev/null
 	@scripts/lab-kernel.sh uml-debug >/dev/null
 # /not exported
-# Each worker starts with one fourth of the files, so that the data that a file's tests share is made
-# once. A worker that has finished takes tests from the others. With three workers, two processors
-# were idle for a fourth of the time, because tests wait for machines.
-	@$(python) -m pytest -p no:cacheprovider $(if $(findstring -n,$(args)),,-n 4 --dist worksteal) $(or $(args),--skip-passed tests)
+# Each worker starts with one third of the files, so that the data that a file's tests share is made
+# once. A worker that has finished takes tests from the others. A fourth worker saves no time on two
+# processors.
+	@$(python) -m pytest -p no:cacheprovider $(if $(findstring -n,$(args)),,-n 3 --dist worksteal) $(or $(args),--skip-passed tests)
 
 # not exported
 .PHONY: screenshots

@@ -57,7 +57,10 @@ def digest(root: Path, files: Iterable[Path]) -> str:
 
 
 def sources(root: Path, all_files: bool) -> Iterator[Path]:
-    """Yield the files of a checkout on which a marked test may depend, without its own file."""
+    """Yield the files of a checkout on which a marked test may depend.
+
+    Without all_files, leave out the folders and texts of APART.
+    """
     for name, folders, files in os.walk(root):
         folders[:] = [one for one in folders if not FOREIGN.fullmatch(one)]
         for file in files:
@@ -90,6 +93,7 @@ def _surroundings(all_files: bool) -> str:
 
 @cache
 def _of_file(file: Path, whole_catalogue: bool) -> str:
+    # A test may read or compile files beside it. Of the other tests' Python, it uses only imports.
     data = {path for path in sources(TESTS, all_files=True) if path.parent != TESTS}
     data |= {path for path in TESTS.glob("*.*") if path.suffix != ".py"}
     if not whole_catalogue:

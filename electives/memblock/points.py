@@ -37,8 +37,8 @@ ENOUGH_ACROSS = 2
 # search in steps of eight regions at most 175 times fewer, delayed allocation 1.3 times fewer.
 STATES = ("append", "middle", "covered")
 ENOUGH = 300
-# The array is divided into this many parts. The calls are counted in each of them, and the bound is
-# for each.
+# The array is divided into this many parts. The calls are counted in each part, and the bound holds
+# in each.
 PARTS = 4
 
 
