@@ -37,14 +37,14 @@ WEEK = 7 * 24 * 3600
 OPTION = "--skip-passed"
 REASON = "passed before with the same inputs; LAB_TESTS=long make test runs it again"
 TESTS = Path(__file__).parent
-# The folders whose files do not belong to the checkout.
-FOREIGN = re.compile(r"build|work|\.git|__pycache__|\.\w+_cache")
+# Paths whose files do not belong to the checkout. Deeper folders may be named build, too.
+FOREIGN = re.compile(r"(build|work|\.git)/|(.*/)?(__pycache__|\.\w+_cache)/")
 # What no test with the marker uses, at the top of the checkout. A test that does must have
 # all_files.
 APART = re.compile(r"handouts|tests|\..*|.*\.md")
 KEYS = pytest.StashKey[dict[pytest.Item, str]]()
 NOTES = pytest.StashKey[dict[pytest.Item, bool]]()
-_IMPORT = re.compile(r"^\s*(?:from|import) (\w+)", re.MULTILINE)
+_IMPORT = re.compile(r"^\s*(?:from|import) (?:tests\.)?(\w+)", re.MULTILINE)
 
 
 def digest(root: Path, files: Iterable[Path]) -> str:
@@ -62,11 +62,11 @@ def sources(root: Path, all_files: bool) -> Iterator[Path]:
     Without all_files, leave out the folders and texts of APART.
     """
     for name, folders, files in os.walk(root):
-        folders[:] = [one for one in folders if not FOREIGN.fullmatch(one)]
+        here = Path(name).relative_to(root)
+        folders[:] = [one for one in folders if not FOREIGN.fullmatch(f"{here / one}/")]
         for file in files:
-            path = Path(name, file)
-            if all_files or not APART.fullmatch(path.relative_to(root).parts[0]):
-                yield path
+            if all_files or not APART.fullmatch((here / file).parts[0]):
+                yield Path(name, file)
 
 
 def imported(file: Path) -> set[Path]:

@@ -20,6 +20,7 @@ from grader.base import object_store, paths
 FILES = {
     "stages/1-first/fib.c": "int fib;",
     "grader/base/run.py": "",
+    "grader/exercise/build/flags.py": "",
     "Makefile": "",
     ".github/ci.yml": "",
     "README.md": "",
@@ -27,7 +28,8 @@ FILES = {
     "tests/conftest.py": "",
     "tests/helper.py": "import deeper",
     "tests/deeper.py": "",
-    "tests/test_one.py": "from helper import x",
+    "tests/test_one.py": "from helper import x\nfrom tests.pages import y",
+    "tests/pages.py": "",
     "tests/test_other.py": "",
     "tests/faults/1.toml": "",
     "tests/programs/deep/queens.c": "",
