@@ -160,13 +160,17 @@ def recompiled(built: BuiltStage, fault: Fault, folder: Path, kernel: Kernel) ->
 
 
 def operation(fault: Fault, folder: Path) -> Found:
-    """Run the unit tests of one operation."""
+    """Run the unit tests of one operation, and those of the functions of its task."""
     stage = catalogue.stage(fault, folder)
     try:
         tested = test_program.program(stage)
     except LabError as error:
         return Found("", error.problem)
-    outcome = unit_tests.outcome(stage, tested, fault.options["operation"], SEED)
+    name = fault.options["operation"]
+    outcome = unit_tests.outcome(stage, tested, name, SEED)
+    for task in tasks.course(stage.number).tasks:
+        if outcome.large and task.operation == name:
+            outcome = unit_tests.with_broken_function(outcome, stage, task, SEED)
     return Found(outcome.code, outcome.fault)
 
 

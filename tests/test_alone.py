@@ -138,3 +138,33 @@ def test_the_hint_for_the_wrong_function_comes_first(
         assert even not in said
     # The hints for the function fib_even are counted separately.
     assert records.next_hint("4-allocation-free-api", 4, 3, "fib_even") == 0
+
+
+def test_a_function_must_keep_its_bounds_although_all_results_are_right(tmp_path: Path) -> None:
+    directory = skeleton.write(11, tmp_path, frozenset(range(1, 20)))
+    path = directory / "field.h"
+    path.write_text(
+        path.read_text().replace("(x >> PRIME_BITS) * PRIME", "((x >> 58) - (x >> 63)) * PRIME")
+    )
+    wrong, step = first_wrong(11, directory)
+    assert wrong.function == "solinas_fold"
+    assert (wrong.earned, wrong.possible) == (3, 8)
+    assert wrong.remark == (
+        "solinas_fold is wrong: the result is not less than 2 P;"
+        " all results are right, which earns 3 points"
+    )
+    assert "field.h:" in step
+
+
+def test_a_function_with_other_parameters_has_no_test(tmp_path: Path) -> None:
+    """The tests of the other functions go on."""
+    directory = skeleton.write(10, tmp_path, frozenset(range(1, 20)))
+    path = directory / "karatsuba.c"
+    source = path.read_text().replace("add_halves(limb_t", "add_halves(int unused, limb_t")
+    for operand in "ab":
+        source = source.replace(f"add_halves({operand}_sum", f"add_halves(0, {operand}_sum")
+    path.write_text(source.replace("middle[half + i] - c1 - c3", "middle[half + i] - c1"))
+    stage = stages.single(directory, directory.name, 10)
+    task = tasks.course(10).tasks[0]
+    function, reason = alone.broken(stage, task, 1)
+    assert (function, reason) == ("add_middle", "c[] is not the sum with the middle product")

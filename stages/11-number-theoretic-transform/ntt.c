@@ -101,7 +101,7 @@ static int limbs_of(struct fib_call *call, limb_t *c, size_t size, const u64 *f,
 	return 0;
 }
 
-/* f[] = f[] * g[], point by point */
+/* f[] = f[] * g[], point by point; the products are less than 4 P. */
 static int mul_points(struct fib_call *call, u64 *f, const u64 *g,
 		      size_t points)
 {

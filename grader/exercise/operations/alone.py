@@ -1,72 +1,91 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Find the wrong function of a task, by tests that each call a single function.
+"""Test single functions of a task, by tests that each call one function only.
 
 The test of a task calls an operation, and an operation may need several functions of the task. A
-failure of the operation does not show which function is wrong. So each function in ALONE has a test
-in alone/, which calls only this function. alone.py appends the test to the preprocessed text of the
-stage's file, because most of these functions are static. The result changes a message and no
-points.
+failure of the operation does not show which function is wrong. And an operation may be right
+although a function breaks the bounds that its comment promises. So each function in ALONE has a
+test in alone/, which calls only this function. alone.py appends the tests to the preprocessed texts
+of the stage's files, because most of these functions are static.
+
+A stage without such a function, or whose function has other parameters, has no test of it.
 """
 
 from __future__ import annotations
 
 import re
-import tempfile
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
 from pathlib import Path
 
-from grader import sandbox
 from grader.exercise.build import preprocess, stage_module
 from grader.exercise.files.stages import Stage
-from grader.exercise.files.tasks import Task
+from grader.exercise.files.tasks import Task, course
 from grader.exercise.operations import test_program
-from grader.sandbox import PROGRAM, SandboxView
 
 # The functions with a separate test. Each follows the functions that it calls.
 ALONE = (
     "limbs_lshift", "fib_even", "limbs_add_squares", "limb_mul", "column_quotient", "column_limb",
     "half_digits", "begin_with_limbs", "lucas_double", "add_halves", "add_middle",
-    "karatsuba_columns", "comba_leaf_square", "solinas_fold", "harvey_forward_radix2",
-    "harvey_inverse_radix2", "mul_points", "truncated_shape", "truncated_split", "carry_of",
-    "radix4_twisted",
+    "signed_digits", "karatsuba_columns", "comba_leaf_square", "solinas_fold",
+    "harvey_forward_radix2", "harvey_inverse_radix2", "mul_points", "truncated_shape",
+    "truncated_split", "carry_of", "radix4_twisted",
 )  # fmt: skip
 FILES = Path(__file__).with_name("alone")
 MAIN = Path(__file__).with_name("alone_main.c")
 RIGHT = "right"
-# The processor time limit of a test, in seconds. A right function takes milliseconds.
+# The processor time limit of the tests, in seconds. A right function takes milliseconds.
 SECONDS = 5
+# The tests of a program, for alone_main.c.
+TABLE = """\
+struct fib_call;
+struct alone_test {{
+	const char *name;
+	const char *(*test)(struct fib_call *call);
+}};
+{declarations}
+const struct alone_test alone_tests[] = {{ {entries} {{}} }};
+"""
 
 
-def wrong_function(stage: Stage, task: Task, verb: str) -> tuple[str, str]:
+def broken(stage: Stage, task: Task, seed: int) -> tuple[str, str]:
+    """Return a function of a task that fails its own test, and the reason. Return "" if none does.
+
+    All earlier tasks must be right, because the functions of a task may call functions of earlier
+    tasks.
+    """
+    for function, said in _results(stage, _functions(task), seed).items():
+        if said != RIGHT:
+            return function, said
+    return "", ""
+
+
+def wrong_function(stage: Stage, task: Task, verb: str, seed: int) -> tuple[str, str]:
     """Return the function that makes a task's test fail, and the reason. Return "" if unknown.
 
-    verb: the operation of the request that failed. All earlier tasks must be right, because the
-    functions of a task may call functions of earlier tasks.
+    verb: the operation of the request that failed. All earlier tasks must be right, as for
+    broken().
     """
     own = [part.function for part in task.parts if part.function and part.stub is not None]
     if len(own) < 2 and not task.uses:
         return "", ""
-    tested = sorted({*own, *task.uses} & set(ALONE), key=ALONE.index)
-    passed: list[str] = []
-    for function in tested:
-        said = _tested(stage, function)
-        if said == RIGHT:
-            passed.append(function)
-        elif said:
+    tested = _functions(task)
+    found = _results(stage, tested, seed)
+    for function, said in found.items():
+        if said != RIGHT:
             return function, said
     if f"bn_{verb}" in own and not tested and len(own) > 1:
         return f"bn_{verb}", ""
-    rest = [function for function in own if function not in passed]
-    others = [function for function in own if function in passed]
+    rest = [function for function in own if function not in found]
+    others = [function for function in own if function in found]
     if len(rest) == 1 and others:
         tests = "passes its own test" if len(others) == 1 else "pass their own tests"
         return rest[0], f"{' and '.join(others)} {tests}"
     return "", ""
 
 
-def remark(stage: Stage, task: Task, verb: str) -> tuple[str, str]:
+def remark(stage: Stage, task: Task, verb: str, seed: int) -> tuple[str, str]:
     """Return the wrong function of a task, and a remark that names it; "" if it is unknown."""
-    function, reason = wrong_function(stage, task, verb)
+    function, reason = wrong_function(stage, task, verb, seed)
     if not function:
         return "", ""
     if reason.endswith(("its own test", "their own tests")):
@@ -77,28 +96,95 @@ def remark(stage: Stage, task: Task, verb: str) -> tuple[str, str]:
     return function, f"{function} is wrong{f': {reason}' if reason else ''}"
 
 
-def _tested(stage: Stage, function: str) -> str:
-    """Test one function. Return RIGHT, a description of the fault, or "" if the build fails."""
+def _functions(task: Task) -> list[str]:
+    """Return the functions of a task that have a test, each after those that it calls."""
+    own = {part.function for part in task.parts if part.function and part.stub is not None}
+    return sorted({*own, *task.uses} & set(ALONE), key=ALONE.index)
+
+
+def _results(stage: Stage, functions: list[str], seed: int) -> dict[str, str]:
+    """Test functions of a stage. Return RIGHT or the fault of each, except for those without test.
+
+    seed: for the operands.
+    """
     made = preprocess.texts(stage, list(stage_module.sources(stage, [])))
-    defined = re.compile(rf"\b{function}\([^;{{}}]*\)\n\{{".encode())
-    file = next((name for name, text in made.files.items() if defined.search(text)), "")
-    if made.cause or not file:
-        return ""
-    test = b"\n".join((FILES / f"{name}.c").read_bytes() for name in ("common", function))
-    files = {
-        **made.files,
-        file: b'%s\n# 1 "%s.c"\n%s' % (made.files[file], function.encode(), test),
-    }
-    test_program.PROGRAMS.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=test_program.PROGRAMS) as scratch:
+    defined = _defined(made.files, functions)
+    if made.cause or not defined:
+        return {}
+    try:
+        program = _program(stage, made.files, _defined(made.files, _course_functions(stage)))
+    except test_program.NoTestProgramError:
+        # One of all these functions may have other parameters. So test each in its own program.
+        return dict(_single(stage, made.files, defined, seed))
+    return _answers(stage, program, list(defined), seed)
+
+
+def _single(
+    stage: Stage, files: Mapping[str, bytes], defined: Mapping[str, str], seed: int
+) -> Iterator[tuple[str, str]]:
+    for function, file in defined.items():
         try:
-            program = test_program.linked(stage, Path(scratch), files, [MAIN])
+            program = _program(stage, files, {function: file})
         except test_program.NoTestProgramError:
-            return ""
-        room = SandboxView(program=program) if stage.isolated else None
-        limits = replace(PROGRAM, wall_seconds=4 * SECONDS, cpu_seconds=SECONDS)
-        ended = sandbox.run([program], limits, room)
-    output = ended.text.strip()
-    if ended.ended_by or ended.status:
-        return "its own test stops with an error"
-    return output if output.isprintable() else ""
+            continue
+        yield from _answers(stage, program, [function], seed).items()
+
+
+def _answers(stage: Stage, program: Path, functions: list[str], seed: int) -> dict[str, str]:
+    """Run the tests of functions. Return RIGHT or the fault of each."""
+    requests = [f"{function} {seed}" for function in functions]
+    answers, fault = test_program.ask(program, requests, stage.isolated, SECONDS)
+    if not fault:
+        return {f: said if said.isprintable() else "?" for f, said in zip(functions, answers)}
+    if len(functions) == 1:
+        return {functions[0]: f"its own test ends with an error: {fault}"}
+    # The first function without an answer has ended the program.
+    return {
+        f: said for one in functions for f, said in _answers(stage, program, [one], seed).items()
+    }
+
+
+@lru_cache(maxsize=256)
+def _definition(function: str) -> re.Pattern[bytes]:
+    return re.compile(rf"\b{function}\([^;{{}}]*\)\n\{{".encode())
+
+
+def _file(files: Mapping[str, bytes], function: str) -> str:
+    """Return the name of a text that defines a function, or ""."""
+    return next((name for name, text in files.items() if _definition(function).search(text)), "")
+
+
+def _defined(files: Mapping[str, bytes], functions: Iterable[str]) -> dict[str, str]:
+    """Return those of the functions that these texts define, with the names of the texts."""
+    return {function: file for function in functions if (file := _file(files, function))}
+
+
+def _course_functions(stage: Stage) -> list[str]:
+    """Return the functions of all tasks of a stage that have a test."""
+    own = {function for task in course(stage.number).tasks for function in _functions(task)}
+    return sorted(own, key=ALONE.index)
+
+
+def _program(stage: Stage, files: Mapping[str, bytes], defined: Mapping[str, str]) -> Path:
+    """Build the program that tests functions. Raise NoTestProgramError if that fails.
+
+    defined: the functions, and the names of the texts that define them.
+    """
+    texts = dict(files)
+    for file in set(defined.values()):
+        texts[file] += b'\n# 1 "common.c"\n%s' % (FILES / "common.c").read_bytes()
+    for function, file in defined.items():
+        test = (FILES / f"{function}.c").read_text(encoding="utf-8")
+        test = re.sub(r"\balone\(", f"{_test_of(function)}(", test)
+        texts[file] += f'# 1 "{function}.c"\n{test}'.encode()
+    names = [_test_of(function) for function in defined]
+    table = TABLE.format(
+        declarations="\n".join(f"const char *{name}(struct fib_call *call);" for name in names),
+        entries=" ".join(f'{{ "{f}", {name} }},' for f, name in zip(defined, names)),
+    )
+    return test_program.linked(stage, {**texts, "alone_table.c": table.encode()}, [MAIN])
+
+
+def _test_of(function: str) -> str:
+    """Return the name of the C function that tests a function."""
+    return f"alone_{function}"

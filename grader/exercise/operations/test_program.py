@@ -36,10 +36,8 @@ SECONDS = 60
 OLD_SECONDS = 3600
 # The reason why no operation of a stage was tested.
 UNTRIED = {Code.BUILD_FAILED: "it does not compile", Code.CONTRACT: "it breaks the contract"}
-FLAGS = (
-    "-O1 -g -fno-strict-aliasing -fsanitize=address,undefined"
-    " -fno-sanitize-recover=all -fno-omit-frame-pointer"
-).split()
+PLAIN_FLAGS = "-O1 -g -fno-strict-aliasing -fno-omit-frame-pointer".split()
+FLAGS = [*PLAIN_FLAGS, "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
 # The static contract's checker cannot follow jump tables, which hold address differences.
 NO_TABLES = "-fno-jump-tables"
 OPTIONS = {
@@ -85,12 +83,36 @@ def program(stage: Stage, macros: tuple[str, ...] = ()) -> Path:
         raise _not_built(cause)
     digests = [preprocess.digest_of(one.files) for one in made]
     target = PROGRAMS / f"{_prefix(stage)}{_key(kit, *digests, *_words())}"
+    return _obtain(target, stage, [one.files for one in made], kit)
+
+
+def linked(stage: Stage, files: Mapping[str, bytes], kit: list[Path]) -> Path:
+    """Build a program from texts of a stage's files and from files of the kit.
+
+    The program is not checked against stage.h: program() has checked the same texts, and the kit
+    may only have appended tests to them. It has no sanitizers, which take seconds to compile.
+    """
+    kit = [*kit, USERSPACE / "account_malloc.c"]
+    if stage.traits.vector:
+        kit.append(USERSPACE / "vector_user.c")
+    target = PROGRAMS / f"{_prefix(stage)}{_key(kit, preprocess.digest_of(files), *_words())}"
+    return _obtain(target, stage, [files], kit, sanitized=False)
+
+
+def _obtain(
+    target: Path,
+    stage: Stage,
+    made: Sequence[Mapping[str, bytes]],
+    kit: list[Path],
+    sanitized: bool = True,
+) -> Path:
+    """Build a program unless it is there. Return its path, which is target."""
     if target.is_file():
         return target
     PROGRAMS.mkdir(parents=True, exist_ok=True)
     _remove_old()
     with tempfile.TemporaryDirectory(dir=PROGRAMS) as scratch:
-        shutil.move(_built(stage, Path(scratch), made, kit), target)
+        shutil.move(_linked(stage, Path(scratch), made, kit, sanitized), target)
     return target
 
 
@@ -114,30 +136,14 @@ def _operations(stage: Stage) -> tuple[str, ...]:
     return ("bignum_tests", "number_io", "guard_pages")
 
 
-def _built(stage: Stage, work: Path, made: Sequence[preprocess.Texts], kit: list[Path]) -> Path:
-    """Build the program in the folder work and return its path."""
-    return _linked(stage, work, [one.files for one in made], kit)
-
-
-def linked(stage: Stage, work: Path, files: Mapping[str, bytes], kit: list[Path]) -> Path:
-    """Build a program in the folder work from texts of a stage's files and from files of the kit.
-
-    The program is not checked against stage.h, so its output must not affect points.
-    """
-    kit = [*kit, USERSPACE / "account_malloc.c"]
-    if stage.traits.vector:
-        kit.append(USERSPACE / "vector_user.c")
-    return _linked(stage, work, [files], kit, checked=False)
-
-
 def _linked(
     stage: Stage,
     work: Path,
     made: Sequence[Mapping[str, bytes]],
     kit: list[Path],
-    checked: bool = True,
+    sanitized: bool,
 ) -> Path:
-    """Compile the stage's files, the adapter and the kit's files, and link them.
+    """Compile the stage's files, the adapter and the kit's files, and link them in the folder work.
 
     The stage's files, the adapter and the kit's files have a folder each, so that no file can
     replace a file of another folder.
@@ -146,7 +152,7 @@ def _linked(
     for part in (theirs, between, ours):
         part.mkdir()
     compiler = [
-        os.environ.get("CC", "gcc"), *FLAGS, *stage.traits.macros(),
+        os.environ.get("CC", "gcc"), *(FLAGS if sanitized else PLAIN_FLAGS), *stage.traits.macros(),
         f"-DFIBDRV_MAX_N={stage.manifest.max_n}", f"-I{paths.COMMON}", f"-I{USERSPACE}",
     ]  # fmt: skip
     step = _ProgramBuilder(stage)
@@ -167,7 +173,7 @@ def _linked(
     flags = ["-std=gnu11", "-w", f"-ffile-prefix-map={paths.ROOT}/="]
     _compile(step, [*compiler, *flags], ours, {str(path): _key([path]) for path in kit})
     judges = [ours / f"{path.stem}.o" for path in kit]
-    if checked:
+    if sanitized:
         _check(stage, objects, judges)
     parts = [str(path) for path in (*objects, *judges)]
     step.compile([*compiler, "-o", "program", *parts], work, (work,))
@@ -277,18 +283,22 @@ def _remove_old() -> None:
             pass
 
 
-def ask(path: Path, requests: Sequence[str], isolated: bool) -> tuple[list[str], str]:
+def ask(
+    path: Path, requests: Sequence[str], isolated: bool, seconds: int = SECONDS
+) -> tuple[list[str], str]:
     """Run the program with requests. Return its answers, one per line, and its fault or "".
 
-    The exit status does not prove that the program handled all requests, so the record at the
-    end of the output is checked, too.
+    seconds: the limit of processor time for all requests. The exit status does not prove that the
+    program handled all requests, so the record at the end of the output is checked, too.
     """
     nonce = test_record.draw()
-    result = _run(path, test_record.line(nonce) + "".join(f"{r}\n" for r in requests), isolated)
+    result = _run(
+        path, test_record.line(nonce) + "".join(f"{r}\n" for r in requests), isolated, seconds
+    )
     text, record = test_record.split(result.text)
     answers = text.splitlines()
     checks = [len(request) + 1 for request in requests]
-    fault = _last_words(result) or test_record.fault(record, nonce, checks)
+    fault = _last_words(result, seconds=seconds) or test_record.fault(record, nonce, checks)
     if not fault and len(answers) != len(requests):
         fault = f"{len(answers):,} answers to {len(requests):,} questions"
     return answers, fault
@@ -309,10 +319,10 @@ def repeat(path: Path, fault: Fault, isolated: bool) -> tuple[str, str]:
     return asked, _last_words(result, output)
 
 
-def _run(path: Path, text: str, isolated: bool) -> CommandResult:
+def _run(path: Path, text: str, isolated: bool, seconds: int = SECONDS) -> CommandResult:
     room = SandboxView(program=path) if isolated else None
     environment = OPTIONS if room else {**os.environ, **OPTIONS}
-    limits = replace(PROGRAM, wall_seconds=2 * SECONDS, cpu_seconds=SECONDS)
+    limits = replace(PROGRAM, wall_seconds=2 * seconds, cpu_seconds=seconds)
     return sandbox.run([path], limits, room, stdin=text.encode(), environment=environment)
 
 
@@ -346,10 +356,10 @@ def with_condition(stage: Stage, output: str) -> str:
 _OUTSIDE = ("use-after-poison", "heap-buffer-overflow")
 
 
-def _last_words(result: CommandResult, behind: str = "") -> str:
+def _last_words(result: CommandResult, behind: str = "", seconds: int = SECONDS) -> str:
     """Return what ended a program, from its output or from the given part of the output."""
     if result.ended_by in ("time", "cpu"):
-        return f"no answer within {SECONDS} s: an endless loop?"
+        return f"no answer within {seconds} s: an endless loop?"
     if result.ended_by:
         return f"stopped: {result.cause}"
     if not result.status:

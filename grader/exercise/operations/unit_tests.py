@@ -249,9 +249,26 @@ def withheld(task: Task, counts: ideas.Counts) -> int:
     return sum(unmet.values())
 
 
-def with_function(tried: OperationOutcome, stage: Stage, task: Task) -> OperationOutcome:
+def with_broken_function(
+    tried: OperationOutcome, stage: Stage, task: Task, seed: int
+) -> OperationOutcome:
+    """Return the outcome of a test whose results are right.
+
+    It is a failure if a function of the task does not keep what its comment promises, because its
+    other callers rely on that.
+    """
+    function, reason = alone.broken(stage, task, seed)
+    if not function:
+        return tried
+    fault = f"{function} is wrong: {reason}"
+    return replace(
+        tried, large=False, fault=fault, code=Code.WRONG, right="all results", function=function
+    )
+
+
+def with_function(tried: OperationOutcome, stage: Stage, task: Task, seed: int) -> OperationOutcome:
     """Return the outcome of a failed test with the task's function that is wrong, if known."""
-    function, remark = alone.remark(stage, task, tried.verb)
+    function, remark = alone.remark(stage, task, tried.verb, seed)
     if not function:
         return tried
     return replace(tried, function=function, place=remark)

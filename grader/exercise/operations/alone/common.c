@@ -1,19 +1,14 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * The beginning of each test of one function. alone.py appends this file and
- * the test to the preprocessed text of the stage's file that contains the
- * function, so a test can call static functions.
- */
-
-/**
- * alone() - test the function
- * @call: an account for memory and work
+ * The beginning of the tests of single functions. alone.py appends this file
+ * and the tests to the preprocessed text of the stage's file that contains the
+ * functions, so a test can call static functions. It names the function alone()
+ * of each test after the function under test.
  *
- * Return: a description of what is wrong, or "right".
+ * alone() returns a description of what is wrong, or "right". Its argument is
+ * an account for memory and work.
  */
-const char *alone(struct fib_call *call);
-
-static u64 alone_state = 1;
+extern u64 alone_state;
 
 /* Return the next number of Knuth's linear congruential generator, mixed. */
 static inline u64 alone_random(void)

@@ -4,7 +4,8 @@ const char *alone(struct fib_call *call)
 	for (size_t size = 1; size < 7; size++) {
 		for (int again = 0; again < 100; again++) {
 			limb_t a[8], c[16];
-			u64 column[17] = {};
+			unsigned __int128 column[17] = {};
+			const int bits = 8 * sizeof(limb_t);
 
 			for (size_t i = 0; i < size; i++)
 				a[i] = again ? alone_random() : -1;
@@ -13,12 +14,15 @@ const char *alone(struct fib_call *call)
 				c[i] = again ? alone_random() : -1;
 			c[2 * size - 1] = 0;
 			for (size_t i = 0; i < 2 * size; i++) {
-				u64 square = (u64)a[i / 2] * a[i / 2];
+				unsigned __int128 square = a[i / 2];
 
-				column[i] += i % 2 ? square >> 32 : (u32)square;
+				square *= square;
+				if (i % 2)
+					square >>= bits;
+				column[i] += (limb_t)square;
 				column[i] += c[i];
-				column[i + 1] += column[i] >> 32;
-				column[i] = (u32)column[i];
+				column[i + 1] += column[i] >> bits;
+				column[i] = (limb_t)column[i];
 			}
 			limbs_add_squares(c, a, size);
 			for (size_t i = 0; i < 2 * size; i++)
