@@ -138,8 +138,8 @@ def _verify_and_measure(
         for note in (*built.excluded, *built.module.warnings):
             progress.say(f"note: {_label(stage)}: {note}")
         stands = status.decide_verified(rights[-1].verified)
-        if stands.name != "ok":
-            progress.say(f"{_label(stage)}: {stands.name}: {stands.cause}")
+        cause = stands.cause or f"{rights[-1].verified.passed:,} tests passed"
+        progress.say(f"{_label(stage)}: {stands.name}: {cause}")
     metrics = {name: work.result() for name, work in counting.items()}
     for machine in found:
         if options.measure and machine.debug:
