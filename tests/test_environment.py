@@ -47,7 +47,8 @@ needs_namespace = pytest.mark.skipif(
 
 def one_line(run: subprocess.CompletedProcess[str], status: int = 2) -> str:
     """Return the only error line of a run that failed with the given status."""
-    lines = [x for x in run.stderr.splitlines() if not x.startswith("[")]  # skip progress lines
+    # Skip progress lines and the verdicts of stages.
+    lines = [x for x in run.stderr.splitlines() if not re.match(r"\[|stage .*: ok: ", x)]
     assert run.returncode == status, run.stderr
     assert "Traceback" not in run.stderr
     assert len(lines) == 1, run.stderr

@@ -146,7 +146,7 @@ def _answers(stage: Stage, program: Path, functions: list[str], seed: int) -> di
 
 @lru_cache(maxsize=256)
 def _definition(function: str) -> re.Pattern[bytes]:
-    return re.compile(rf"\b{function}\([^;{{}}]*\)\n\{{".encode())
+    return re.compile(rf"\b{function}\([^;{{}}()]*\)\s*\{{".encode())
 
 
 def _file(files: Mapping[str, bytes], function: str) -> str:
