@@ -35,15 +35,12 @@ MAIN = Path(__file__).with_name("alone_main.c")
 RIGHT = "right"
 # The processor time limit of the tests, in seconds. A right function takes milliseconds.
 SECONDS = 5
-# The tests of a program, for alone_main.c.
+# The functions of a program and their tests, for alone_main.c.
 TABLE = """\
 struct fib_call;
-struct alone_test {{
-	const char *name;
-	const char *(*test)(struct fib_call *call);
-}};
 {declarations}
-const struct alone_test alone_tests[] = {{ {entries} {{}} }};
+const char *const alone_names[] = {{ {names} 0 }};
+const char *(*const alone_tests[])(struct fib_call *call) = {{ {tests} }};
 """
 
 
@@ -177,10 +174,11 @@ def _program(stage: Stage, files: Mapping[str, bytes], defined: Mapping[str, str
         test = (FILES / f"{function}.c").read_text(encoding="utf-8")
         test = re.sub(r"\balone\(", f"{_test_of(function)}(", test)
         texts[file] += f'# 1 "{function}.c"\n{test}'.encode()
-    names = [_test_of(function) for function in defined]
+    tests = [_test_of(function) for function in defined]
     table = TABLE.format(
-        declarations="\n".join(f"const char *{name}(struct fib_call *call);" for name in names),
-        entries=" ".join(f'{{ "{f}", {name} }},' for f, name in zip(defined, names)),
+        declarations="\n".join(f"const char *{test}(struct fib_call *call);" for test in tests),
+        names=" ".join(f'"{function}",' for function in defined),
+        tests=", ".join(tests),
     )
     return test_program.linked(stage, {**texts, "alone_table.c": table.encode()}, [MAIN])
 

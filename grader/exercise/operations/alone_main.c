@@ -12,18 +12,11 @@
 #include "allocator_state.h"
 #include "../../base/test_record.h"
 
-/**
- * struct alone_test - the test of a function
- * @name: the function
- * @test: returns a description of what is wrong, or "right"
- */
-struct alone_test {
-	const char *name;
-	const char *(*test)(struct fib_call *call);
-};
+/* The functions that have a test; the last entry is NULL. */
+extern const char *const alone_names[];
 
-/* The tests; the last entry has no name. */
-extern const struct alone_test alone_tests[];
+/* Their tests. Each returns a description of what is wrong, or "right". */
+extern const char *(*const alone_tests[])(struct fib_call *call);
 
 /* The state of the tests' random numbers. */
 u64 alone_state;
@@ -40,7 +33,7 @@ int main(void)
 	test_record_begin(&record, line);
 	memset(line, 0, size);
 	while ((length = getline(&line, &size, stdin)) > 0) {
-		const struct alone_test *one = alone_tests;
+		size_t i = 0;
 		char *seed = strchr(line, ' ');
 		struct fib_call call;
 
@@ -48,12 +41,12 @@ int main(void)
 			return 2;
 		*seed++ = '\0';
 		alone_state = strtoull(seed, NULL, 10);
-		while (one->name && strcmp(one->name, line))
-			one++;
-		if (!one->name)
+		while (alone_names[i] && strcmp(alone_names[i], line))
+			i++;
+		if (!alone_names[i])
 			return 2;
 		begin_call(&call);
-		puts(one->test(&call));
+		puts(alone_tests[i](&call));
 		fflush(stdout);
 		test_record_check(&record, length);
 	}
