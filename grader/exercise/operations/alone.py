@@ -111,7 +111,6 @@ def _results(stage: Stage, functions: list[str], seed: int) -> dict[str, str]:
     try:
         program = _program(stage, made.files, _defined(made.files, _course_functions(stage)))
     except test_program.NoTestProgramError:
-        # One of all these functions may have other parameters. So test each in its own program.
         return dict(_single(stage, made.files, defined, seed))
     return _answers(stage, program, list(defined), seed)
 
@@ -119,6 +118,10 @@ def _results(stage: Stage, functions: list[str], seed: int) -> dict[str, str]:
 def _single(
     stage: Stage, files: Mapping[str, bytes], defined: Mapping[str, str], seed: int
 ) -> Iterator[tuple[str, str]]:
+    """Yield the result of each function, from a program for this function only.
+
+    A function with other parameters than the kit's has none, because its test does not compile.
+    """
     for function, file in defined.items():
         try:
             program = _program(stage, files, {function: file})
