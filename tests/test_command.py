@@ -3,13 +3,16 @@
 
 from __future__ import annotations
 
+import io
 import os
 import pty
+import re
 import shutil
 import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,6 +20,7 @@ from pathlib import Path
 import pytest
 
 from grader.base import paths, scratch
+from grader.base.progress import Progress
 from tests.leftovers import leftovers
 
 HEAD = """
@@ -286,3 +290,25 @@ def test_the_progress_goes_before_the_line(place: Path) -> None:
     said = os.read(ours, 4096).decode()
     os.close(ours)
     assert said.endswith("at work\r\x1b[Ktiny: x; y\r\n"), repr(said)
+
+
+def test_lines_of_two_threads_do_not_mix(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each write waits, so that another thread can write in between if nothing prevents it."""
+    written: list[str] = []
+
+    class Slow(io.StringIO):
+        def write(self, text: str) -> int:
+            written.append(text)
+            time.sleep(0.001)
+            return len(text)
+
+    monkeypatch.setattr(sys, "stderr", Slow())
+    shown = Progress()
+    steps = threading.Thread(target=lambda: [shown.step(f"step {i}") for i in range(20)])
+    steps.start()
+    for i in range(20):
+        shown.say(f"verdict {i}")
+    steps.join()
+    lines = "".join(written).splitlines()
+    assert len(lines) == 40
+    assert all(re.fullmatch(r"\[ +\d+ s\] step \d+|verdict \d+", line) for line in lines), lines

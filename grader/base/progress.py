@@ -76,8 +76,9 @@ class Progress:
 
     def say(self, text: str) -> None:
         """Print a line of text that is not erased later."""
-        self.clear()
-        print(text, file=sys.stderr, flush=True)
+        with self._lock:
+            self.clear()
+            print(text, file=sys.stderr, flush=True)
 
     def clear(self) -> None:
         """Erase the live line."""
