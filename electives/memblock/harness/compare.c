@@ -23,8 +23,7 @@ static phys_addr_t page_bytes(void)
 
 phys_addr_t address(unsigned int page)
 {
-	phys_addr_t begin =
-		may('g') ? (phys_addr_t)(uintptr_t)arena : page_bytes();
+	phys_addr_t begin = may('g') ? (phys_addr_t)(uintptr_t)arena : 0;
 
 	return begin + page / parts() * page_bytes() + page % parts();
 }

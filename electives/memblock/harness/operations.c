@@ -97,7 +97,8 @@ int choose(void)
 						  NODE };
 	enum operations what = pick(2) ? RESERVE : ADD;
 	unsigned int most = pick(8) ? 3 : pick(4) ? 40 : may('m') ? 1500 : 300;
-	unsigned int end;
+	/* Without mode g, ranges begin at address 0 as well. */
+	unsigned int begin = may('g') ? HOME : 0, end;
 
 	if (may('x') && pick(3) == 0)
 		what = others[pick(5)];
@@ -105,7 +106,7 @@ int choose(void)
 	op.kind = what == RESERVE || what == FREE ? RESERVED : MEMORY;
 	op.pages = 1 + pick(most);
 	end = may('b') ? model.pages : model.pages - HOME;
-	op.first = HOME + pick(end - HOME - op.pages + 1);
+	op.first = begin + pick(end - begin - op.pages + 1);
 	if (what == RESERVE && may('o') && may('b') && pick(8) == 0)
 		cover_array();
 	/* The bit after MEMBLOCK_NOMAP is MEMBLOCK_DRIVER_MANAGED, which old kernels do not have. */

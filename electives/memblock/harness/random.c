@@ -227,7 +227,8 @@ static void begin(void)
 	model_clear(&model, may('m') ? MOST_PAGES : PAGES);
 	number = 0;
 	failed = false;
-	add_home(0);
+	if (may('g'))
+		add_home(0);
 	if (!may('b'))
 		add_home(model.pages - HOME);
 	if (may('g'))

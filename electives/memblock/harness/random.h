@@ -8,10 +8,9 @@
 #include "model.h"
 
 /*
- * Number of pages at the low end of the memory that no operation changes. They
- * have space for two arrays of at most 4 pages, for the arrays that these
- * replaced, and for an array that doubles twice. Without mode b, the high end
- * has as many such pages.
+ * Number of pages at the low end of the memory that no operation changes if arrays grow. They have
+ * space for two arrays of at most 4 pages, for the arrays that these replaced, and for an array
+ * that doubles twice. Without mode b, the high end has as many such pages.
  */
 #define HOME 32u
 
@@ -60,7 +59,7 @@ void perform_on_model(enum operations what);
 /*
  * Return the address of a model page, or the size of several pages in bytes. In mode y, two model
  * pages make one page of memblock: its first byte, and the rest. Without mode g, a page of memblock
- * has 4 GiB.
+ * has 4 GiB, and the address of page 0 is 0.
  */
 phys_addr_t address(unsigned int page);
 phys_addr_t bytes(unsigned int first, unsigned int pages);
