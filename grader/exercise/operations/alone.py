@@ -50,10 +50,7 @@ def broken(stage: Stage, task: Task, seed: int) -> tuple[str, str]:
     All earlier tasks must be right, because the functions of a task may call functions of earlier
     tasks.
     """
-    for function, said in _results(stage, _functions(task), seed).items():
-        if said != RIGHT:
-            return function, said
-    return "", ""
+    return _first_wrong(_results(stage, _functions(task), seed))
 
 
 def wrong_function(stage: Stage, task: Task, verb: str, seed: int) -> tuple[str, str]:
@@ -67,9 +64,9 @@ def wrong_function(stage: Stage, task: Task, verb: str, seed: int) -> tuple[str,
         return "", ""
     tested = _functions(task)
     found = _results(stage, tested, seed)
-    for function, said in found.items():
-        if said != RIGHT:
-            return function, said
+    wrong, reason = _first_wrong(found)
+    if wrong:
+        return wrong, reason
     if f"bn_{verb}" in own and not tested and len(own) > 1:
         return f"bn_{verb}", ""
     rest = [function for function in own if function not in found]
@@ -91,6 +88,11 @@ def remark(stage: Stage, task: Task, verb: str, seed: int) -> tuple[str, str]:
             f"look for the mistake in {function} and in what it calls, because {reason}",
         )
     return function, f"{function} is wrong{f': {reason}' if reason else ''}"
+
+
+def _first_wrong(found: Mapping[str, str]) -> tuple[str, str]:
+    """Return the first function whose test failed, and the reason. Return "" if none did."""
+    return next(((function, said) for function, said in found.items() if said != RIGHT), ("", ""))
 
 
 def _functions(task: Task) -> list[str]:
