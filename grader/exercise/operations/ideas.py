@@ -13,6 +13,7 @@ every run.
 
 from __future__ import annotations
 
+import itertools
 import random
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping
@@ -52,6 +53,7 @@ OPERATIONS: Mapping[str, tuple[str, Callable[[int, int, int], int]]] = {
     "increase": ("TESTED_INCREASE", lambda a, b, x: a + x),
     "decrease": ("TESTED_DECREASE", lambda a, b, x: a - x),
     "digit-sum": ("TESTED_TWICE_PLUS", lambda a, b, x: 2 * a + b),
+    "digit-difference": ("TESTED_TWICE_MINUS", lambda a, b, x: 2 * b - a),
     "digit-unique": ("TESTED_UNIQUE", lambda a, b, x: a),
     "digit-unique-sparse": ("TESTED_UNIQUE", lambda a, b, x: a),
     "digit-text": ("TESTED_TEXT", lambda a, b, x: a),
@@ -64,6 +66,8 @@ MODULO_PRIME = {"solinas": ("TESTED_SOLINAS", 3), "shoup": ("TESTED_SHOUP", 2)}
 # bit. The result of an operation with the other ending replaces the first operand.
 SPARSE, IN_PLACE = "-sparse", "-in-place"
 ONES = (1, 5)
+# The digits of a run of zeros, if the number consists of digits.
+RUNS = (17, 100)
 # The ratio of the sizes of two operands is between these, if it is not 1.
 RATIOS = (0.25, 0.8)
 # If tasks.toml has a size of the second operand, the drawn size is at least this part of it.
@@ -74,7 +78,7 @@ MOST_SHIFT = 63
 WITH_ROOM, INTO_FIRST, INTO_SECOND, WITHOUT_ROOM = range(4)
 # Operations with these names are called on digits in base 10^4.
 DIGITS = ("digit-", "fft")
-FIFTH = "digit-fifth"
+FIFTH, DIFFERENCE = "digit-fifth", "digit-difference"
 # Operations on a multiple of 5, and their names in enum tested_operation.
 FIFTHS = {FIFTH: "TESTED_FIFTH", "div5": "TESTED_DIV5"}
 MODULUS_BITS = 31
@@ -324,7 +328,8 @@ def _one(
     known = plugin.recorded(guest.folder)
     drawing = random.Random(f"{seed} {call.size}")
     state = drawing.getrandbits(63)
-    ones = drawing.randint(*ONES) if call.operation.endswith(SPARSE) else 0
+    runs = RUNS if call.operation.startswith(DIGITS) else ONES
+    ones = drawing.randint(*runs) if call.operation.endswith(SPARSE) else 0
     shape = _shape(stage, call, drawing)
     words = operands(stage, call, shape, state, ones)
     extra = shape.extra
@@ -338,7 +343,7 @@ def _one(
         f"echo {request} >{PARAMETERS}/ask && cat {PARAMETERS}/ask", timeout
     ).split()
     returned, *residues, allocated = map(int, answer)
-    right = _right(stage, call, shape, words, modulus)
+    right = _right(stage, call, shape, words, modulus, ones)
     if returned or not _match(residues, right):
         return Finding("wrong", f"{call.call} is wrong, so its method is not judged")
     events = plugin.events(guest.folder, known)
@@ -374,7 +379,7 @@ def _shape(stage: Stage, call: CountedCall, drawing: random.Random) -> _Shape:
         into = drawing.choice((WITH_ROOM, WITHOUT_ROOM))
     extra = drawing.randint(1, MOST_SHIFT)
     if name in ("increase", "decrease"):
-        extra = drawing.randrange(_base(stage))
+        extra = drawing.randrange(drawing.choice((3, _base(stage))))
     return _Shape(first, second, into, extra)
 
 
@@ -406,6 +411,7 @@ def _right(
     shape: _Shape,
     words: tuple[list[int], list[int]],
     modulus: int,
+    ones: int,
 ) -> list[list[int]]:
     """Return the allowed values of each residue of a right answer.
 
@@ -432,8 +438,13 @@ def _right(
     if call.operation not in OPERATIONS:
         return []
     if call.operation.startswith(DIGITS) and call.operation.endswith(SPARSE):
-        digits = (call.size + 1) // 2 * 9 + 1  # see run_of_zeros() in counted.c
-        return [[(pow(10_000, digits - 1, modulus) - 1) % modulus]]
+        digits = (call.size + 1) // 2 * 9 + 1  # see runs_of_zeros() in counted.c
+        ends = [0, *range(digits // 2, digits + 1, ones)]
+        runs = (
+            pow(10_000, end - 1, modulus) - pow(10_000, first, modulus)
+            for first, end in itertools.pairwise(ends)
+        )
+        return [[sum(runs) % modulus]]
     result = OPERATIONS[call.operation][1](a, b, shape.extra) % modulus
     if call.operation.startswith(DIGITS):
         return [[result]]  # The result replaces one operand, or is text.
@@ -487,12 +498,16 @@ def operands(
 ) -> tuple[list[int], list[int]]:
     """Return the words of the operands that random_number() in counted/counted.c generates.
 
-    The lowest word is first. Of operands of one size, the first is the larger one.
+    The lowest word is first. Of operands of one size, the first is the larger one, except for a
+    difference of digits, which is 2 b - a.
     """
     base = _base(stage)
-    drop = state % 61 if base == 2**64 else 0
+    drop = state % (61 if base == 2**64 else 58)
+    least_words = [base // 2, base // 4]
+    if call.operation == DIFFERENCE:
+        least_words.reverse()
     found: list[list[int]] = []
-    for least, size in ((base // 2, shape.first), (base // 4, shape.second)):
+    for least, size in zip(least_words, (shape.first, shape.second)):
         drawn: list[int] = []
         for _ in range(ones or (1 if call.operation == COMPUTE else size)):
             state = (state * 6364136223846793005 + 1442695040888963407) % 2**64

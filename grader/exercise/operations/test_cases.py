@@ -55,6 +55,8 @@ _ANNOUNCED_BITS = (1300, 2600)
 _LONG_ANNOUNCEMENTS = 2
 # The largest bits of operands whose result takes linear and quadratic time.
 _MOST_SUM, _MOST_PRODUCT = 100_000, 60_000
+# The most bits by which a number is shifted.
+_MOST_SHIFT = 5000
 
 
 def longest(stage: Stage, most: int, part: int = 1) -> int:
@@ -150,6 +152,39 @@ def _long(rng: random.Random, most: int) -> Iterator[int]:
         yield _runs(rng, bits)
 
 
+def octaves(rng: random.Random, least: int, most: int) -> Iterator[int]:
+    """Yield a random length in each octave between two lengths."""
+    while least < most:
+        yield _any_length(rng, least, min(2 * least, most))
+        least *= 2
+
+
+def second_lengths(rng: random.Random, length: int) -> tuple[int, ...]:
+    """Return lengths of a second operand: the same, more than half of it, and any."""
+    shorter = [_any_length(rng, 1, length) for _ in range(3)]
+    return length, rng.randint(length // 2 + 1, length), *shorter
+
+
+def _of_length(rng: random.Random, bits: int) -> int:
+    """Return a random number that has so many bits, or a number with long carries."""
+    top = 1 << bits - 1
+    return top | rng.choice((rng.getrandbits(bits), _runs(rng, bits), top - 1))
+
+
+def _related(rng: random.Random, most: int) -> Iterator[tuple[int, int]]:
+    """Yield pairs of numbers, in each octave of lengths one of each relation of both lengths.
+
+    In the last relation, the upper bits are the same. So an operation must be right for all pairs,
+    and not only for those that occur when F(n) is computed.
+    """
+    for bits in octaves(rng, 64, most):
+        related = [(bits, second) for second in second_lengths(rng, bits)]
+        drawn = [(_of_length(rng, first), _of_length(rng, second)) for first, second in related]
+        a = drawn[0][0]
+        drawn.append((a, a ^ rng.getrandbits(_any_length(rng, 1, bits - 1))))
+        yield from (rng.choice(((a, b), (b, a))) for a, b in drawn)
+
+
 def _runs(rng: random.Random, bits: int) -> int:
     """Return a number of that many bits that consists of random runs of ones and zeros."""
     value, ones = 0, True
@@ -187,6 +222,7 @@ def _binary(
         operands = [*pairs(rng, _EDGES, list(_numbers(rng, 60)))]
         large = list(_long(rng, longest(stage, most, part)))
         operands += [(a, rng.choice(large)) for a in large]
+        operands += _related(rng, longest(stage, most, part))
         for a, b in operands:
             x, y = (max(a, b), min(a, b)) if ordered else (a, b)
             # The result of add may overwrite both operands, or none.
@@ -199,7 +235,8 @@ def _binary(
                 yield OperationCase(f"{name} {x:x} {y:x}", f"{function(x, y):x}", size)
         # Both operands are the same number. With "-t" the result overwrites this number, too.
         same = [f"{names[0]}-s", *([f"{names[0]}-t"] if len(allowed) > 2 else [])]
-        for a in _numbers(rng, 20):
+        long = octaves(rng, 64, longest(stage, most, part))
+        for a in (*_numbers(rng, 20), *(_of_length(rng, bits) for bits in long)):
             for name in same:
                 yield OperationCase(f"{name} {a:x} {a:x}", f"{function(a, a):x}", a.bit_length())
 
@@ -212,6 +249,10 @@ def _shifts(rng: random.Random, stage: Stage) -> Iterator[OperationCase]:
             yield from _shift(stage, a, bits)
     for a in _long(rng, longest(stage, _MOST_SUM)):
         yield from _shift(stage, a, rng.randrange(66))
+    for length in octaves(rng, 64, longest(stage, _MOST_SUM)):
+        a = _of_length(rng, length)
+        yield from _shift(stage, a, rng.randrange(64))
+        yield from _shift(stage, a, _any_length(rng, 64, _MOST_SHIFT))
 
 
 def _shift(stage: Stage, a: int, bits: int) -> Iterator[OperationCase]:
@@ -220,7 +261,9 @@ def _shift(stage: Stage, a: int, bits: int) -> Iterator[OperationCase]:
 
 
 def _squares(rng: random.Random, stage: Stage) -> Iterator[OperationCase]:
-    for a in (*_numbers(rng, 100), *_long(rng, longest(stage, _MOST_PRODUCT, 2))):
+    most = longest(stage, _MOST_PRODUCT, 2)
+    every = (_of_length(rng, bits) for bits in octaves(rng, 64, most))
+    for a in (*_numbers(rng, 100), *_long(rng, most), *every):
         yield OperationCase(f"square {a:x}", f"{a * a:x}", a.bit_length())
 
 

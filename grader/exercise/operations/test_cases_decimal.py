@@ -7,14 +7,24 @@ decimal module, which is fast enough because it multiplies by a transform.
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Iterator
+from dataclasses import replace
 from decimal import MAX_EMAX, Context, Decimal, Inexact
 
 from grader.exercise.files import expected_values
 from grader.exercise.files.stages import Stage
 from grader.exercise.files.tasks import course
-from grader.exercise.operations.test_cases import OperationCase, Residues, Tries, computed_n, pairs
+from grader.exercise.operations.test_cases import (
+    OperationCase,
+    Residues,
+    Tries,
+    computed_n,
+    octaves,
+    pairs,
+    second_lengths,
+)
 
 LIMB_DIGITS = 18
 B = 10**LIMB_DIGITS
@@ -47,6 +57,8 @@ _SHORT = 168
 _NO_HALVES = 30
 # The largest operands, in limbs, of operations that take linear time.
 _LONGEST = 1200
+# The largest operands, in limbs, whose lengths are drawn.
+_MOST = 12_000
 # The largest factors, in limbs, that earn the first points of a task about long products.
 LONG_SMALL = 700
 # The limit of bytes allocated at the peak, for each digit of F(n). With 16 bytes for a point and 16
@@ -98,16 +110,51 @@ def _long(rng: random.Random) -> Iterator[Decimal]:
         yield Decimal(f"{nines[:place]}8{nines[place:]}")  # carries through many limbs
 
 
+def _longest(stage: Stage, part: int = 1) -> int:
+    """Return the limbs of the largest F(n) of a stage, or of a part of it, but at most _MOST."""
+    digits = stage.manifest.max_n * math.log10((1 + math.sqrt(5)) / 2)
+    return min(_MOST, round(digits / LIMB_DIGITS)) // part
+
+
+def _any(rng: random.Random, limbs: int) -> str:
+    """Return a number of so many limbs, whose top limb has any number of digits."""
+    nines = "9" * (LIMB_DIGITS * limbs)
+    digits = rng.choice((_some(rng, limbs), _some(rng, limbs), nines))
+    return digits[rng.randrange(LIMB_DIGITS) :].lstrip("0") or "1"
+
+
+def _related(rng: random.Random, least: int, most: int) -> Iterator[tuple[str, str]]:
+    """Yield pairs of numbers, in each octave of lengths one of each relation of both lengths.
+
+    In the last relation, the upper digits are the same. So an operation must be right for all
+    pairs, and not only for those that occur when F(n) is computed.
+    """
+    for limbs in octaves(rng, least, most):
+        drawn = [(_any(rng, limbs), _any(rng, second)) for second in second_lengths(rng, limbs)]
+        a = drawn[0][0]
+        upper = rng.randrange(1, len(a))
+        drawn.append((a, a[:upper] + "".join(rng.choices("0123456789", k=len(a) - upper))))
+        yield from (rng.choice(((a, b), (b, a))) for a, b in drawn)
+
+
 def _operands(rng: random.Random, count: int) -> Iterator[int | Decimal]:
     yield from _numbers(rng, count)
     yield from _long(rng)
 
 
-def _pairs(rng: random.Random) -> Iterator[tuple[int | Decimal, int | Decimal]]:
+def _pairs(rng: random.Random, stage: Stage) -> Iterator[tuple[int | Decimal, int | Decimal]]:
     yield from pairs(rng, _EDGES, list(_numbers(rng, 60)))
     long = list(_long(rng))
     for a in long:
         yield a, rng.choice(long)
+    for first, second in _related(rng, 2, _longest(stage)):
+        yield Decimal(first), Decimal(second)
+
+
+def _same(rng: random.Random, stage: Stage) -> Iterator[int | Decimal]:
+    """Yield numbers that are both operands."""
+    yield from _numbers(rng, 20)
+    yield from (Decimal(_any(rng, limbs)) for limbs in octaves(rng, 2, _longest(stage)))
 
 
 def _try(request: str, expected: int | Decimal, size: int | Decimal) -> OperationCase:
@@ -115,20 +162,20 @@ def _try(request: str, expected: int | Decimal, size: int | Decimal) -> Operatio
 
 
 def _sums(rng: random.Random, stage: Stage) -> Iterator[OperationCase]:
-    for a, b in _pairs(rng):
+    for a, b in _pairs(rng, stage):
         for name in ("add", "add-a", "add-b"):
             yield _try(f"{name} {a} {b}", _EXACT.add(a, b), max(a, b))
-    for a in _numbers(rng, 20):
+    for a in _same(rng, stage):
         for name in ("add-s", "add-t"):
-            yield _try(f"{name} {a} {a}", 2 * a, a)
+            yield _try(f"{name} {a} {a}", _EXACT.add(a, a), a)
 
 
 def _differences(rng: random.Random, stage: Stage) -> Iterator[OperationCase]:
-    for a, b in _pairs(rng):
+    for a, b in _pairs(rng, stage):
         x, y = max(a, b), min(a, b)
         for name in ("sub", "sub-b", "sub-a"):
             yield _try(f"{name} {x} {y}", _EXACT.subtract(x, y), x)
-    for a in _numbers(rng, 20):
+    for a in _same(rng, stage):
         for name in ("sub-s", "sub-t"):
             yield _try(f"{name} {a} {a}", 0, a)
 
@@ -173,6 +220,7 @@ def _products(rng: random.Random, stage: Stage) -> Iterator[OperationCase]:
             for row in _ROWS:
                 yield _mul(_row(row, size), _row(B - 1, size))
             yield _mul(_some(rng, size), _some(rng, rng.randrange(1, size + 1)))
+    yield from (_mul(*pair) for pair in _related(rng, 2, _SHORT))
 
 
 def _squares(rng: random.Random, stage: Stage) -> Iterator[OperationCase]:
@@ -185,6 +233,16 @@ def _squares(rng: random.Random, stage: Stage) -> Iterator[OperationCase]:
             for row in _ROWS:
                 yield _square(_row(row, size))
             yield _square(_some(rng, size))
+    yield from _all_squares(rng, _SHORT)
+
+
+def _all_squares(rng: random.Random, most: int) -> Iterator[OperationCase]:
+    """Yield squares of each octave of lengths, also as products of a number with itself."""
+    for limbs in octaves(rng, _NO_HALVES, most):
+        a = _any(rng, limbs)
+        square = _square(a)
+        yield square
+        yield replace(square, request=f"mul-s {a} {a}")
 
 
 def _long_squares(rng: random.Random, stage: Stage) -> Iterator[OperationCase]:
@@ -192,6 +250,7 @@ def _long_squares(rng: random.Random, stage: Stage) -> Iterator[OperationCase]:
         for row in _ROWS:
             yield _square(_row(row, size))
         yield _square(_some(rng, size))
+    yield from _all_squares(rng, _longest(stage, 2))
 
 
 def _largest_columns(size: int) -> tuple[str, str]:
@@ -217,6 +276,7 @@ def _long_products(rng: random.Random, stage: Stage) -> Iterator[OperationCase]:
     for a_size, b_size in _UNEQUAL:
         yield _mul(_row(B - 1, a_size), _row(B - 1, b_size))
         yield _mul(_some(rng, b_size), _some(rng, a_size))
+    yield from (_mul(*pair) for pair in _related(rng, _SHORT, _longest(stage, 2)))
     # The task of long products includes squares, unless the stage has a separate task for squares.
     if all(task.operation != "long-square" for task in course(stage.number).tasks):
         yield from _long_squares(rng, stage)

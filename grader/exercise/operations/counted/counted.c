@@ -16,7 +16,7 @@
  *			bignum_adapter.h, on random numbers of SIZE and SECOND
  *			words. Below its top bit a number has ONES one bits at
  *			random places, unless ONES is 0; for an operation on digits,
- *			the first number then is 10000^k - 1. If INTO is 1 or 2,
+ *			the first number then has runs of ONES zeros. If INTO is 1 or 2,
  *			the result replaces the first or the second number; if
  *			it is 3, it goes to a number that must grow. EXTRA is
  *			the number of bits of a shift, or the limb that is
@@ -206,12 +206,12 @@ static struct limbs random_number(struct bignum *a, size_t words, u64 least,
 }
 
 /*
- * Return how many bits random numbers of a request drop, from 0 to 60, so that
- * their lengths and top bits vary. A limb in base BASE drops none.
+ * Return how many bits of their top words random numbers of a request drop, so
+ * that their lengths vary. A top word is at least HALF / 2, so one bit is left.
  */
 static unsigned int dropped(u64 seed)
 {
-	return BASE ? 0 : seed % 61;
+	return seed % (BASE ? 58 : 61);
 }
 
 static bool create(struct fib_call *call, struct bignum **number, size_t size)
@@ -413,14 +413,21 @@ static u64 residue_of_signed(struct limbs a, u64 modulus)
 	return residue;
 }
 
-/* Set a number to 10000^k - 1, in which each digit borrows from the next. */
-static void run_of_zeros(struct limbs a)
+/*
+ * Set a number to runs of zeros between a digit -1 and a digit 1, in which each
+ * digit borrows from the next: one run in the lower half, and runs of @period
+ * digits above. ideas.py computes the same number.
+ */
+static void runs_of_zeros(struct limbs a, size_t period)
 {
 	s16 *digit = a.limb;
+	size_t first = 0, end = a.size / 2;
 
 	memset(digit, 0, a.size * sizeof(*digit));
-	digit[0] = -1;
-	digit[a.size - 1] = 1;
+	for (; end <= a.size; first = end, end += period) {
+		digit[first] = -1;
+		digit[end - 1] = 1;
+	}
 }
 
 /* The digits of two numbers are generated, and only the operation is counted. */
@@ -433,6 +440,8 @@ static void count_digits(const struct request *ask)
 	struct limbs source = { word, words, 8 };
 	struct limbs first, second, result = { 0 };
 	bool prints = ask->what == TESTED_TEXT;
+	bool minus = ask->what == TESTED_TWICE_MINUS; /* 2 b - a */
+	unsigned int drop = dropped(ask->seed);
 	struct tested_digits *both = NULL;
 	u64 seed = ask->seed;
 	ssize_t ret;
@@ -444,13 +453,13 @@ static void count_digits(const struct request *ask)
 		goto free;
 	first = (struct limbs){ tested_digit(both, 0), size, 2 };
 	second = (struct limbs){ tested_digit(both, 1), size, 2 };
-	fill(source, HALF, &seed, 0, 0);
+	fill(source, minus ? HALF / 2 : HALF, &seed, 0, drop);
 	if (ask->what == TESTED_FIFTH)
 		*word -= *word % 5; /* a multiple of 5, like the base */
 	digits_of_words(first, word, words, !prints);
 	if (ask->ones)
-		run_of_zeros(first);
-	fill(source, HALF / 2, &seed, 0, 0);
+		runs_of_zeros(first, ask->ones);
+	fill(source, minus ? HALF : HALF / 2, &seed, 0, drop);
 	digits_of_words(second, word, words, !prints);
 	begin(&account);
 	ret = tested_digits_operate(ask->what, both, text, words * WORD_DIGITS);
