@@ -24,6 +24,7 @@ UNITS = {
     "multiplications": "calls of bn_mul and bn_square",
     "calls": "calls of bn_mul",  # also those by a bn_square of one line
     "pause": "products between two yields",
+    "stretch": "instructions between two yields",
     "accesses": "loads and stores",
     "shifts": "calls of bn_lshift",
     "share": "thousandths of all instructions in the longest stretch between two calls of bn_mul",

@@ -6,9 +6,6 @@
 
 #define ARRAY_SIZE(array) (sizeof(array) / sizeof((array)[0]))
 
-/* The old value of a result that grows; it must not affect the new value. */
-#define OLD "1234567890123456789012"
-
 enum second_operand { NONE, NUMBER, BITS, LIMB };
 
 static const struct function {
@@ -111,6 +108,26 @@ static size_t room_of(const char *text, size_t room, bool result)
 	return result ? room : 0;
 }
 
+/*
+ * Return the old value of a result that grows, of any length up to twice @most
+ * digits. It must not affect the new value. The caller frees it.
+ */
+static char *old_value(size_t most)
+{
+	static u64 state = 1;
+	size_t length;
+	char *text;
+
+	state = state * 6364136223846793005ULL + 1442695040888963407ULL;
+	length = 1 + (state >> 33) % (2 * most + 40);
+	text = malloc(length + 1);
+	assert(text);
+	for (size_t i = 0; i < length; i++)
+		text[i] = '1' + i % 9;
+	text[length] = '\0';
+	return text;
+}
+
 static void decimal(struct fib_call *call, const struct request *r)
 {
 	struct operand a = tests_read_operand(call, r->a, 0, true);
@@ -152,6 +169,7 @@ static void operate(struct fib_call *call, const struct request *r,
 	u64 word = f->second > NUMBER ? strtoull(r->b, NULL, 10) : 0, blocks;
 	size_t room = room_for(f, r, f->second == BITS ? word : 0);
 	struct operand a, b = { .number = NULL }, old = { .number = NULL };
+	char *text = old_value(strlen(r->a) + strlen(r->b));
 	struct bignum *c = NULL, *made;
 	const char *returned;
 	int err;
@@ -164,7 +182,7 @@ static void operate(struct fib_call *call, const struct request *r,
 	if (into_a || into_b)
 		c = into_a ? a.number : b.number;
 	else if (STAGE_RESULT_IS_GROWN)
-		c = (old = tests_read_operand(call, OLD, 0, false)).number;
+		c = (old = tests_read_operand(call, text, 0, false)).number;
 	else if (!STAGE_RESULT_IS_RETURNED)
 		c = tests_new_number(call, room);
 	made = c;
@@ -208,7 +226,7 @@ static void operate(struct fib_call *call, const struct request *r,
 		/* Without memory the result of a copy must stay as it is. */
 		if (STAGE_RESULT_IS_GROWN && f->what == TESTED_COPY &&
 		    !tests_is_unchanged(&old))
-			printf("CHANGED ");
+			printf("LOST ");
 	}
 	if (STAGE_RESULT_IS_RETURNED)
 		c = made;
@@ -231,15 +249,16 @@ static void operate(struct fib_call *call, const struct request *r,
 	if (c && c != a.number && c != b.number)
 		tested_free(c);
 	free(old.copy);
+	free(text);
 	tests_free_operand(&b);
 	tests_free_operand(&a);
 }
 
-/* Create numbers of @size limbs, for which there cannot be enough memory. */
-static void create(struct fib_call *call, size_t size)
+/* Create @count numbers of @size limbs, for which there cannot be enough memory. */
+static void create(struct fib_call *call, size_t size, size_t count)
 {
-	struct bignum *a =
-		tested_create(call, STAGE_RESULT_IS_PREALLOCATED ? 3 : 1, size);
+	struct bignum *a = tested_create(
+		call, STAGE_RESULT_IS_PREALLOCATED ? count : 1, size);
 
 	printf(a ? "ROOM" : "ENOMEM");
 	if (a)
@@ -253,7 +272,8 @@ void run(struct fib_call *call, const struct request *r)
 	if (!strcmp(r->op, "decimal"))
 		decimal(call, r);
 	else if (!strcmp(r->op, "create"))
-		create(call, strtoull(r->a, NULL, 10));
+		create(call, strtoull(r->a, NULL, 10),
+		       strtoull(r->b, NULL, 10));
 	else if (f && (f->second == NONE || *r->b))
 		operate(call, r, f);
 	else

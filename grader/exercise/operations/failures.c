@@ -22,7 +22,7 @@
  * All operands with at least this number of bits in their length count as
  * equally long, because with long operands many runs take too much time.
  */
-#define MOST_LENGTH_BITS 6
+#define MOST_LENGTH_BITS 9
 
 static u64 known[MOST_STACKS];
 static size_t known_count;

@@ -84,6 +84,9 @@ FIFTHS = {FIFTH: "TESTED_FIFTH", "div5": "TESTED_DIV5"}
 MODULUS_BITS = 31
 # The bound on divisions in each counted call. The kit's stages take at most one for 40 words.
 DIVISIONS_PER_WORD = 8
+# The bound on instructions in functions of the kernel: a number for each call and one for each
+# allocation, and a part of the module's instructions.
+IN_KERNEL, ALLOCATING, PART_IN_KERNEL = 500, 40_000, 4
 # The time limit of one operation on the lab machine, in seconds.
 TIMEOUT = 6.0
 # The plugin names events after the watched addresses, which are those in the parameter "marks".
@@ -115,6 +118,8 @@ class OperationCost:
     accesses: int = 0
     share: int = 0
     shifts: int = 0
+    stretch: int = 0
+    kernel: int = 0
     at: CountedCall | None = None  # the counted call, with its drawn size
 
 
@@ -468,7 +473,8 @@ def _cost(events: list[plugin.Event], call: CountedCall, allocated: int) -> Oper
     took = last.counts - first.counts
     names = [event.name for event in inner]
     multiplied, squared = (names.count(MULTIPLY[name]) for name in ("bn_mul", "bn_square"))
-    products = [e.counts.products for e in events if e.name in (BEGIN, YIELD, END)]
+    yields = [e.counts for e in events if e.name in (BEGIN, YIELD, END)]
+    pauses = [after - before for before, after in itertools.pairwise(yields)]
     calls = [e.counts.module for e in events if e.name in (BEGIN, END, *MULTIPLY.values())]
     longest = max(after - before for before, after in zip(calls, calls[1:]))
     return OperationCost(
@@ -480,11 +486,13 @@ def _cost(events: list[plugin.Event], call: CountedCall, allocated: int) -> Oper
         sum(name in MULTIPLY.values() for name in names),
         # Each bn_square calls bn_mul, unless the compiler has inlined bn_mul there.
         multiplied if multiplied >= squared else multiplied + squared,
-        max(after - before for before, after in zip(products, products[1:])),
+        max(pause.products for pause in pauses),
         took.assembly,
         took.accesses,
         1000 * longest // max(took.module, 1),
         names.count(SHIFT),
+        max(pause.module for pause in pauses),
+        took.work - took.module,
         call,
     )
 
@@ -547,6 +555,11 @@ def unmet(idea: Idea, found: Counts) -> str:
                 f"{call.call} takes {cost.divisions:,} divisions; expected at most {most:,},"
                 " because a division takes as long as twenty multiplications"
             )
+        if cost.kernel > (most := _most_in_kernel(cost, call)):
+            return (
+                f"{call.call} takes {cost.kernel:,} instructions in functions of the kernel, as"
+                f" memmove; expected at most {most:,}, because the stage has to do the work"
+            )
         if bound := _bound_broken(idea, cost):
             took = getattr(cost, idea.unit)
             return (
@@ -563,6 +576,20 @@ def _most_divisions(call: CountedCall) -> int:
     the task that reduces the limbs, and must not cost the points of other tasks.
     """
     return DIVISIONS_PER_WORD * (call.size + 1)
+
+
+def _most_in_kernel(cost: OperationCost, call: CountedCall) -> int:
+    """Return the largest number of instructions in functions of the kernel, whatever is counted.
+
+    The instructions of a module are counted apart, because those of an allocation vary. So memmove,
+    for example, must not do the work. The kit's stages take 4 % of their instructions in the
+    kernel, and in addition up to 32,000 for the allocation of a product.
+    """
+    return (
+        IN_KERNEL
+        + cost.instructions // PART_IN_KERNEL
+        + cost.allocations * (ALLOCATING + call.size)
+    )
 
 
 def _bound_broken(idea: Idea, counted: OperationCost) -> str:

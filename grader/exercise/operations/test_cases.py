@@ -39,20 +39,20 @@ class OperationCase:
     n: int | None = None
     most_bytes: int | None = None  # The limit of bytes allocated at the peak.
     residues: Residues | None = None  # Set if the result is a row of numbers modulo a prime.
-    # The least number of products to pass to fib_account_work, from the digits that a limb holds.
-    least_work: Callable[[int], float] | None = None
+    # The least and the largest number of products to pass to fib_account_work, from the digits that
+    # a limb holds.
+    work: Callable[[int], tuple[float, float]] | None = None
 
 
 Tries = Callable[[random.Random, Stage], Iterator[OperationCase]]
 
 
-# The least share of the work of a product that must be announced. The rest allows loops that begin
-# or end one step earlier.
-_ANNOUNCED = 0.9
+# The least and the largest share of the work of a product that must be announced.
+_LEAST_ANNOUNCED, _MOST_ANNOUNCED = 0.9, 1.25
 # The bits of the factors of products whose announced work is judged. A number of 1,300 bits has at
-# least 20 limbs. Further products have longer factors, up to _MOST_PRODUCT bits.
+# least 20 limbs. Further products have longer factors, up to _MOST_PRODUCT bits, or shorter ones.
 _ANNOUNCED_BITS = (1300, 2600)
-_LONG_ANNOUNCEMENTS = 2
+_SHORT_ANNOUNCED = 300
 # The largest bits of operands whose result takes linear and quadratic time.
 _MOST_SUM, _MOST_PRODUCT = 100_000, 60_000
 # The most bits by which a number is shifted.
@@ -75,14 +75,17 @@ def announcements(rng: random.Random, stage: Stage, operation: str) -> Iterator[
         return
     form = "d" if stage.traits.decimal else "x"
     tested = [task.operation for task in course(stage.number).tasks]
+    first, second = _ANNOUNCED_BITS
     for verb in ("mul",) if stage.traits.slow else ("mul", "square"):
         homes = [home for home in (verb, f"long-{verb}", "compute") if home in tested]
-        for i in range(1 + _LONG_ANNOUNCEMENTS if homes[:1] == [operation] else 0):
-            bits = rng.randrange(*_ANNOUNCED_BITS)
-            if i:
-                bits = _any_length(rng, bits, longest(stage, _MOST_PRODUCT, 2))
-            # The first long factors have one length, so that more work than one limit is announced.
-            both = [bits, bits if i == 1 else _any_length(rng, _ANNOUNCED_BITS[0], bits)]
+        if homes[:1] != [operation]:
+            continue
+        middle = rng.randrange(first, second)
+        long = (_any_length(rng, second, longest(stage, _MOST_PRODUCT, 2)) for _ in range(2))
+        short = (_any_length(rng, _SHORT_ANNOUNCED, first) for _ in range(2))
+        # The first long factors have one length, so that more work than one limit is announced.
+        for i, bits in enumerate((middle, *long, *short)):
+            both = [bits, bits if i == 1 else _any_length(rng, min(bits, first), bits)]
             rng.shuffle(both)
             a, b = (1 << length | rng.getrandbits(length) for length in both)
             factors = (a, b) if verb == "mul" else (a,)
@@ -90,12 +93,12 @@ def announcements(rng: random.Random, stage: Stage, operation: str) -> Iterator[
             product = a * b if verb == "mul" else a * a
             request = f"{verb}-w {' '.join(words)}"
             size = len(words[0]) if stage.traits.decimal else bits
-            least = partial(_least_work, stage, words)
-            yield OperationCase(request, f"{product:{form}}", size, least_work=least)
+            work = partial(_work, stage, words)
+            yield OperationCase(request, f"{product:{form}}", size, work=work)
 
 
-def _least_work(stage: Stage, factors: tuple[str, ...], digits: int) -> float:
-    """Return the least work to announce for a product, or for the square of a single factor.
+def _work(stage: Stage, factors: tuple[str, ...], digits: int) -> tuple[float, float]:
+    """Return the least and the most work to announce for a product, or the square of one factor.
 
     digits: the digits of a limb.
     """
@@ -103,12 +106,17 @@ def _least_work(stage: Stage, factors: tuple[str, ...], digits: int) -> float:
     a_size, b_size = (-(-len(text) // digits) for text in (a, b))
     if stage.traits.slow:
         bits = 4 * digits
-        return _ANNOUNCED * min(_bitwise(stage, a, b, bits), _bitwise(stage, b, a, bits))
-    # A square needs the products above the diagonal.
+        both = _bitwise(stage, a, b, bits), _bitwise(stage, b, a, bits)
+        return _LEAST_ANNOUNCED * min(both), _MOST_ANNOUNCED * max(both)
+    # A square needs the products above the diagonal, but may be computed like a product. A loop may
+    # begin or end one step earlier.
     work = a_size * b_size if len(factors) == 2 else a_size * (a_size - 1) / 2
+    most = a_size * b_size
+    if stage.traits.decimal:  # as many for each column as for the longest
+        most = (a_size + b_size) * min(a_size, b_size)
     if stage.traits.subquadratic:  # Karatsuba's method, for factors of more than four limbs
-        work *= 0.75 ** math.log2(min(a_size, b_size) / 4)
-    return _ANNOUNCED * work
+        work *= 0.75 ** max(0, math.log2(min(a_size, b_size) / 4))
+    return _LEAST_ANNOUNCED * work - a_size, _MOST_ANNOUNCED * most + a_size + b_size
 
 
 def _bitwise(stage: Stage, a: str, b: str, limb_bits: int) -> int:
@@ -349,6 +357,8 @@ _MANY_STEPS = 1 << 21
 _OF_AN_OCTAVE = 8
 # The memory that such a call may allocate, in bytes.
 _FEW_BYTES = 256
+# The least n at which memory is limited, and an n above which only two n are drawn.
+_FEW_N, _MANY_N = 200, 30_000
 
 
 def _computations(rng: random.Random, stage: Stage) -> Iterator[OperationCase]:
@@ -368,9 +378,10 @@ def _computation(n: int) -> OperationCase:
 
 def _within_memory(rng: random.Random, stage: Stage) -> Iterator[OperationCase]:
     top = stage.manifest.max_n
-    large = [_any_length(rng, 30_000, 300_000), _any_length(rng, 300_000, top)]
-    for tried in (*_computations(rng, stage), *map(_computation, large)):
-        if tried.n is None or tried.n < 200:
+    every = [n for _ in range(3) for n in octaves(rng, _FEW_N, _MANY_N)]
+    every += [_any_length(rng, _MANY_N, 300_000), _any_length(rng, 300_000, top)]
+    for tried in (*_computations(rng, stage), *map(_computation, every)):
+        if tried.n is None or tried.n < _FEW_N:
             yield tried
         else:
             # The memory limit allows six numbers, each with four more limbs and a header of 64
@@ -384,9 +395,12 @@ _SUMS = _binary(("add", "add-a", "add-b"), lambda a, b: a + b, False)
 def _creations(rng: random.Random, stage: Stage) -> Iterator[OperationCase]:
     """Yield sums of numbers, and requests for so many limbs that the number of bytes overflows."""
     yield from _SUMS(rng, stage)
-    wrapped = [i * 2**61 + rng.randrange(1000) for i in range(1, 8)]
-    for size in (2**64 // 8 - 1, 2**64 // 24, 2**61 - rng.randrange(2, 1000), *wrapped):
-        yield OperationCase(f"create {size}", "ENOMEM", size)
+    for size in (2**64 // 8 - 1, 2**64 // 24, 2**61 - rng.randrange(2, 1000)):
+        yield OperationCase(f"create {size} 3", "ENOMEM", size)
+    # So many limbs that the number of bytes, modulo 2^64, is small.
+    for count, times in itertools.product(range(1, 10), range(1, 8)):
+        size = times * 2**64 // (8 * count) + rng.randrange(1000)
+        yield OperationCase(f"create {size} {count}", "ENOMEM", size)
 
 
 TRIES: dict[str, Tries] = {

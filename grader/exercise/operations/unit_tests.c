@@ -20,7 +20,8 @@
  *	add-t, sub-t		A as both operands and as the result
  *	mul-w, square-w		also WORK, the products passed to
  *				fib_account_work, and the digits of a limb
- *	create SIZE		ENOMEM, because there is no memory for SIZE limbs
+ *	create SIZE COUNT	ENOMEM, because there is no memory for COUNT
+ *				numbers of SIZE limbs
  *	decimal A SIZE		the decimal digits of A, or ERANGE
  *	compute N		F(N), allocations, peak bytes
  *	fail-at N K		F(N) if allocation K fails: the return value,
@@ -88,8 +89,9 @@ static void compute_with_failures(struct fib_call *call, u64 n)
 
 	for (;;) {
 		begin_call(call);
-		/* F(n) has about n / 5 decimal digits. */
-		failures_begin(__builtin_frame_address(0), n / 5, 0);
+		/* F(n) has about n / 5 digits. More failures of long ones take too much time. */
+		failures_begin(__builtin_frame_address(0), min(n / 5, 32ULL),
+			       0);
 		err = fib_compute(call, n, &f);
 		if (!err)
 			fib_release(&f);

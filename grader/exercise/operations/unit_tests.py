@@ -202,6 +202,8 @@ def _fault(tried: OperationCase, sign: str, answer: str) -> str:
     words, asked = answer.split(), _asked(tried, sign)
     if "LEAK" in words:
         words = words[: words.index("LEAK")]
+    if "LOST" in words:
+        return f"{asked}: when an allocation fails, the result changes; it must keep its old value"
     if "CHANGED" in words:
         return f"{asked} has changed its operand"
     message = _no_number(words)
@@ -215,13 +217,18 @@ def _fault(tried: OperationCase, sign: str, answer: str) -> str:
         return _shown(tried, sign, got)
     if "AGAIN" in words:
         return f"{asked}, twice: the second copy allocates, although c has the room by now"
-    if tried.least_work and "WORK" in words:
+    if tried.work and "WORK" in words:
         announced, digits = map(int, words[words.index("WORK") + 1 :][:2])
-        least = math.ceil(tried.least_work(digits))
+        least, most = tried.work(digits)
         if announced < least:
             return (
                 f"{asked} passes {announced:,} products to fib_account_work; expected at least"
-                f" {least:,}, because other tasks wait during work that is not announced"
+                f" {math.ceil(least):,}, because other tasks wait during work that is not announced"
+            )
+        if announced > most:
+            return (
+                f"{asked} passes {announced:,} products to fib_account_work; expected at most"
+                f" {math.floor(most):,}, because each yield takes time"
             )
     if tried.most_bytes is not None:
         peak, most = int(words[2]), tried.most_bytes
@@ -331,7 +338,7 @@ def _outcome(stage: Stage, path: Path, operation: str, seed: int) -> OperationOu
             small = operation != "memory" and not _is_small(tried, stage, operation)
             small &= any(_is_small(right, stage, operation) for right in tries[:i])
             verb = tried.request.split()[0]
-            right = "all results" if tried.least_work else "small numbers"
+            right = "all results" if tried.work else "small numbers"
             return OperationOutcome(small, False, len(tries), fault, code, verb=verb, right=right)
     if ended:
         fault = f"{operation}, after the last answer: {ended}"
