@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
  * Test what stage.h requires of a stage, for one n at a time: the verbs "try
- * N", and "top N" if a call takes long.
+ * N", "top N" if a call takes long, and "once N" to measure only its stack.
  */
 #include <linux/kernel.h>
 #include <linux/mm.h>
@@ -200,6 +200,24 @@ void try(u64 n, char *answer, size_t answer_size)
 	if (!contract_wrong())
 		try_nested(n, &room, want);
 	try_always(&t, n, &room, want, SAMPLES, SAMPLES, answer, answer_size);
+	kvfree(room.memory);
+}
+
+void once(u64 n, char *answer, size_t answer_size)
+{
+	struct contract_call t = { .fill = FILL, .yield_always = true };
+	struct outcome want;
+	struct room room;
+	size_t stack = 0;
+
+	if (room_create(&room, test_digits_bound(n))) {
+		scnprintf(answer, answer_size, "no memory\n");
+		return;
+	}
+	want = first_call(&t, n, &room);
+	if (!contract_wrong() && !contract_reserve(&t))
+		stack = stack_used(n, &room, want);
+	tell(answer, answer_size, want, stack);
 	kvfree(room.memory);
 }
 

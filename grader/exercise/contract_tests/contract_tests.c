@@ -70,8 +70,12 @@ static int ask_set(const char *value, const struct kernel_param *kp)
 		try(n, answer, sizeof(answer));
 	else if (!strcmp(verb, "top"))
 		top(n, answer, sizeof(answer));
+	else if (!strcmp(verb, "once"))
+		once(n, answer, sizeof(answer));
 	else if (!strcmp(verb, "scalar"))
-		without_vectors(n, answer, sizeof(answer));
+		without_vectors(top, n, answer, sizeof(answer));
+	else if (!strcmp(verb, "scalar-once"))
+		without_vectors(once, n, answer, sizeof(answer));
 	else if (!strcmp(verb, "retention"))
 		result_retention(n, answer, sizeof(answer));
 	else if (!strcmp(verb, "yield-interval"))

@@ -39,6 +39,7 @@
  * @own_ticks: ticks spent in the account, if @at_yield is set
  * @checks: number of checks of the frozen blocks that are left
  * @fill: the byte that fills new blocks
+ * @room: the bytes for the digits; 0 for as many as F(n) may need
  * @yield_always: yield at every fib_account_work
  * @arena: allocate from the arena, without calls of kernel functions
  * @between: called at allocations and yields; NULL for no function
@@ -68,6 +69,7 @@ struct contract_call {
 	u64 own_ticks;
 	unsigned int checks;
 	u8 fill;
+	size_t room;
 	bool yield_always;
 	bool arena;
 	void (*between)(struct contract_call *t);
@@ -153,8 +155,12 @@ void try(u64 n, char *answer, size_t answer_size);
 /* Run the tests of F(@n) that are fast enough for a large n. */
 void top(u64 n, char *answer, size_t answer_size);
 
+/* Measure the stack of calls of F(@n). */
+void once(u64 n, char *answer, size_t answer_size);
+
 /* Run these tests as on a processor without AVX2. */
-void without_vectors(u64 n, char *answer, size_t answer_size);
+void without_vectors(void (*run)(u64 n, char *answer, size_t answer_size),
+		     u64 n, char *answer, size_t answer_size);
 
 /* Complain unless compute stores the number F(@n) itself. */
 void try_retention(u64 n);

@@ -110,8 +110,8 @@ struct outcome one_call(struct contract_call *t, u64 n, const struct room *room,
 		o.limbs = fib_limbs(&value.f);
 		o.word = value.f.word;
 		contract_freeze(t);
-		o.result =
-			decimal_into(t, &value.f, room, test_digits_bound(n));
+		o.result = decimal_into(t, &value.f, room,
+					t->room ?: test_digits_bound(n));
 		t->checks = max(t->checks, 1u);
 		contract_check_frozen(t);
 		t->checks = 0;

@@ -64,8 +64,8 @@ void try_failures(struct contract_call *t, u64 *place, struct places from,
 		  const char *what);
 
 /*
- * Return how many bytes of stack a call takes. Report a violation if the result
- * differs from @want.
+ * Return how many bytes of stack a call takes at most: a call without a failure,
+ * whose result must be @want, and calls that end at each kind of failure.
  */
 size_t stack_used(u64 n, const struct room *room, struct outcome want);
 

@@ -35,6 +35,9 @@ FILES = Path(__file__).parent
 # The limit of stack bytes of a call. A kernel stack has 16 KB, which the callers of the stage use,
 # too. The kit's stages take up to 1,400 bytes, of which 600 belong to the contract tests.
 STACK_BYTES = 4096
+# The same for a stage with numbers of one word, which has no use for an array or a recursion. The
+# frames of a recursion for each step up to F(93) take at least 1,500 bytes.
+STACK_BYTES_OF_WORD = 1536
 # The limit of bytes at the peak of a call for any n, in addition to the bytes for each digit that
 # the trait bytes_per_digit allows. The kit's stages hold up to 2.8 bytes for each digit, and up to
 # 12.9 bytes if products are subquadratic.
@@ -64,6 +67,8 @@ MOST_OF_SQUARE_BIT_BY_BIT = 512
 AT_ONCE = 1 << 16
 # The n at which F(n) needs one more word, or at which a stage may switch its method.
 WORD_ENDS = (0, 1, 2, 3, 47, 48, 93, 94)
+# An n below which stage 12 does not use vectors.
+LEAST_WITH_VECTORS = 16_000
 # One random n is drawn from each interval between two neighbours of this list.
 SIZES = (94, 300, 1000, 3000, 10_000, 30_000, 100_000)
 # Intervals are measured at one n in each of this many parts of an octave. A stage that multiplies
@@ -190,6 +195,18 @@ def _without_vectors(seed: int) -> int:
     return random.Random(f"{seed} scalar").randrange(120_000, 1_000_000)
 
 
+def _scalar_n(stage: Stage, seed: int) -> list[int]:
+    """Return further n to compute without vectors, one of each octave above the least."""
+    drawn = octaves.drawn(LEAST_WITH_VECTORS, stage.manifest.max_n, 1, random.Random(seed))
+    return list(drawn) if stage.traits.vector else []
+
+
+def once_n(stage: Stage, seed: int) -> list[int]:
+    """Return further n at which the stack is measured: one of each octave."""
+    below, top = _longest_tried(stage), stage.manifest.max_n
+    return list(octaves.drawn(below, top, 1, random.Random(seed)))
+
+
 def _longest_tried(stage: Stage) -> int:
     """Return the largest n at which all tests run."""
     # Limit n, because each failed allocation needs a separate call and stage 3 makes thousands of
@@ -226,7 +243,9 @@ def questions(stage: Stage, seed: int, modulus: int) -> list[str]:
     questions_asked = [
         *(f"try {n}" for n in tried_n(stage, seed)),
         *(f"top {n}" for n in long_n(stage, seed)),
+        *(f"once {n}" for n in once_n(stage, seed)),
         *([f"scalar {_without_vectors(seed)}"] if stage.traits.vector else []),
+        *(f"scalar-once {n}" for n in _scalar_n(stage, seed)),
         *([f"retention {speed.n}"] if speed and stage.traits.numbers else []),
         f"{interval} {top}",
         *(f"{interval}-at {n}" for n in paced_n(stage, seed)),
@@ -263,7 +282,7 @@ def _judged(
                 "report it",
             )
         got = {name: int(value) for name, value in re.findall(r"(\w+)=(\d+)", answer)}
-        if verb in ("try", "top", "scalar"):
+        if verb in ("try", "top", "once", "scalar", "scalar-once"):
             # The numbers of limbs of all F(n) so far must be those of a single width of limbs.
             length = _length(stage, n)
             widths = {width for width in widths if -(-length // width) == got["limbs"]}
@@ -306,8 +325,9 @@ def _tried(stage: Stage, n: int, modulus: int, got: dict[str, int]) -> Iterator[
     if not stage.traits.numbers and got["word"] != expected_values.fibonacci(n):
         message = f"compute stores {got['word']:,} and leaves the work to decimal"
         yield _failure(n, "the number itself", message)
-    if got["stack"] > STACK_BYTES:
-        yield _failure(n, f"at most {STACK_BYTES:,}", f"{got['stack']:,} bytes of the stack taken")
+    stack = STACK_BYTES if stage.traits.numbers else STACK_BYTES_OF_WORD
+    if got["stack"] > stack:
+        yield _failure(n, f"at most {stack:,}", f"{got['stack']:,} bytes of the stack taken")
     yield from _memory(stage, n, got["peak"])
     yield from _announced(stage, n, got)
 

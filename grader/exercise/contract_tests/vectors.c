@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
  * The functions of vector.h, with a test for processors without AVX2: the verb
- * "scalar N". Then fib_has_avx2() returns false, and a stage must not begin a
+ * "scalar N" and "scalar-once N". Then fib_has_avx2() returns false, and a stage must not begin a
  * section. They also measure the sections.
  */
 #define fib_has_avx2 processor_has_avx2
@@ -67,9 +67,10 @@ void fib_fpu_end(void)
 	processor_fpu_end();
 }
 
-void without_vectors(u64 n, char *answer, size_t answer_size)
+void without_vectors(void (*run)(u64 n, char *answer, size_t answer_size),
+		     u64 n, char *answer, size_t answer_size)
 {
 	scalar = true;
-	top(n, answer, answer_size);
+	run(n, answer, answer_size);
 	scalar = false;
 }

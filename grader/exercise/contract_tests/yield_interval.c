@@ -17,6 +17,8 @@
 #define RUNS 5
 #define KILLED_RUNS 3
 #define INTERVALS_LEFT 2
+/* How many places of the longest call find their caller killed. */
+#define KILLS_OF_LONGEST 6
 #define MAX_GAPS 8192
 /*
  * A call is long if a missing yield and a kill can be detected in it: the number
@@ -31,6 +33,8 @@
  * slowdown.
  */
 #define MANY_PRODUCTS 2000000
+/* The same for a section with vector registers. */
+#define LONG_SECTION 60000
 
 /*
  * The shortest duration of each interval in all runs, which is valid because
@@ -178,7 +182,9 @@ static void try_kill(struct contract_call *t, u64 n, char *digits, u64 place,
 	u64 least = U64_MAX;
 
 	t->kill_at = place;
-	for (int run = 0; run < KILLED_RUNS && !contract_wrong(); run++) {
+	for (int run = 0; run < KILLED_RUNS && !contract_wrong() &&
+			  least > INTERVALS_LEFT * longest;
+	     run++) {
 		call_once(t, n, digits);
 		least = min(least, since_kill);
 	}
@@ -262,7 +268,8 @@ static struct paced paced_at(struct interval_test *t, u64 n)
 
 	t->call.arena = false;
 	p = runs(&t->call, n, t->digits, 0, 1);
-	if (is_long(t, p.longest))
+	if (is_long(t, p.longest) ||
+	    sections_longest() > LONG_SECTION / 1000 * t->unit)
 		p = runs(&t->call, n, t->digits, 1, RUNS - 1);
 	return p;
 }
@@ -270,7 +277,7 @@ static struct paced paced_at(struct interval_test *t, u64 n)
 void yield_interval(u64 max_n, bool vectors, char *answer, size_t size)
 {
 	struct paced some, most;
-	u64 n, longest_section;
+	u64 n, longest_section, place, state = contract_seed;
 	struct interval_test t;
 
 	if (test_begin(&t, max_n, vectors)) {
@@ -287,7 +294,17 @@ void yield_interval(u64 max_n, bool vectors, char *answer, size_t size)
 	if (some.stretches > 3)
 		try_kill(&t.call, n, t.digits, some.stretches * 2 / 3,
 			 some.longest);
-	most = n < max_n ? paced_at(&t, max_n) : some;
+	most = some;
+	if (n < max_n) {
+		most = paced_at(&t, max_n);
+		/* A long product has many yields, which a short call does not have. */
+		for (u64 i = 0; i < KILLS_OF_LONGEST; i++) {
+			place = 1 + (100 * i + test_random(&state) % 100) *
+					    most.stretches /
+					    (100 * KILLS_OF_LONGEST);
+			try_kill(&t.call, max_n, t.digits, place, most.longest);
+		}
+	}
 	if (is_long(&t, max(some.longest, most.longest)))
 		t.unit *= slowdown(t.products);
 	scnprintf(
@@ -312,8 +329,9 @@ void yield_interval_at(u64 n, bool vectors, char *answer, size_t size)
 	p = paced_at(&t, n);
 	if (is_long(&t, p.longest))
 		t.unit *= slowdown(t.products);
-	scnprintf(answer, size, "n=%llu longest=%llu peak=%llu unit=%llu\n", n,
-		  p.longest, p.peak, t.unit);
+	scnprintf(answer, size,
+		  "n=%llu longest=%llu peak=%llu unit=%llu section=%llu\n", n,
+		  p.longest, p.peak, t.unit, sections_longest());
 out:
 	test_end(&t);
 }
