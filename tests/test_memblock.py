@@ -282,9 +282,12 @@ def test_a_linear_search_takes_too_many_instructions(kernel: Path, body: str) ->
     linear = Variant("linear", "", text, kit.where)
     tests = built(kernel, kernels.PLAIN)
     plain, *own = (variants.build(kernel, tests, one) for one in (variants.KERNEL, kit, linear))
-    counted = [points._Counted([plain, out], kit, 5, points.MANY_REGIONS, 1) for out in own]
-    right, wrong = (one.too_many(points.STATES, points.ENOUGH, "x") for one in counted)
-    assert not right and "300 are required" in wrong
+    counted = [
+        points._Counted([plain, out], kit, 5, points.MANY_REGIONS, points.PARTS) for out in own
+    ]
+    part = points.REGIONS_A_FACTOR
+    right, wrong = (one.too_many(points.STATES, lambda n: n // part, "x") for one in counted)
+    assert not right and "are required" in wrong
 
 
 # Additional walks through the array for a range in one third of it.
@@ -306,7 +309,7 @@ def test_a_third_of_the_array_may_not_be_slow(kernel: Path, begin: int) -> None:
     tests = built(kernel, kernels.PLAIN)
     plain, own = (variants.build(kernel, tests, one) for one in (variants.KERNEL, slow))
     counted = points._Counted([plain, own], slow, 5, points.FEW_REGIONS, points.PARTS)
-    found = counted.too_many(points.ACROSS, points.ENOUGH_ACROSS, "x")
+    found = counted.too_many(points.ACROSS, lambda _: points.ENOUGH_ACROSS, "x")
     assert "2 are required" in found
 
 

@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
+import itertools
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from electives.memblock import contract, kernels, measure, runner, variants
@@ -20,11 +21,12 @@ MANY_SEEDS = 100
 # Kinds of operations in the random test of tasks 1 to 4: see harness/random.c.
 MODES = {1: "", 2: "ox", 3: "ogf", 4: runner.ALL}
 LAST_MODE, INSTRUCTIONS = 4, 5
-# The instructions of calls are counted in an array that no call makes grow. Their positions and the
-# number of regions are random, so that no function can know them. ENOUGH and ENOUGH_ACROSS are the
-# required factors between the kernel's count and the learner's.
+# The instructions of calls are counted in arrays that no call makes grow. Their positions and the
+# numbers of regions are random, so that no function can know them. Each array is from another part
+# of the range of numbers. ENOUGH_ACROSS and a part of the number of regions are the required factors
+# between the kernel's count and the learner's.
 FEW_REGIONS = (106, 112)
-MANY_REGIONS = (7000, 8000)
+MANY_REGIONS = (700, 8000)
 LEAST_ACROSS, MOST_ACROSS = 4, 12
 # Task 2 opens one gap, and merges regions only at this gap. The kernel's function, which walks the
 # array twice, takes 3.7 to 5.5 times as many instructions on Linux 6.1 as a linear search that does
@@ -33,10 +35,11 @@ LEAST_ACROSS, MOST_ACROSS = 4, 12
 OVERLAPS = 2
 ACROSS = ("across",)
 ENOUGH_ACROSS = 2
-# In such an array, a binary search takes 650 to 830 times fewer instructions on 6.1, a linear
-# search in steps of eight regions at most 175 times fewer, delayed allocation 1.3 times fewer.
+# In an array of 7,000 regions, a binary search takes 650 to 830 times fewer instructions on 6.1, a
+# linear search in steps of eight regions at most 175 times fewer, delayed allocation 1.3 times
+# fewer. So the required factor is one for each 25 regions.
 STATES = ("append", "middle", "covered")
-ENOUGH = 300
+REGIONS_A_FACTOR = 25
 # The array is divided into this many parts. The calls are counted in each part, and the bound holds
 # in each.
 PARTS = 4
@@ -64,7 +67,7 @@ def judge(progress: Progress, seed: int) -> list[Finding | None]:
         if not wrong[OVERLAPS]:
             counted = _Counted(plain, own, drawn, FEW_REGIONS, PARTS)
             wrong[OVERLAPS] = counted.too_many(
-                ACROSS, ENOUGH_ACROSS, f"a range across {counted.across} regions"
+                ACROSS, lambda regions: ENOUGH_ACROSS, f"a range across {counted.across} regions"
             )
             if right:
                 # Only the search of the last task depends on the number of regions.
@@ -73,7 +76,7 @@ def judge(progress: Progress, seed: int) -> list[Finding | None]:
                 )
                 wrong[INSTRUCTIONS] = many.wrong or _Counted(
                     plain, own, drawn, MANY_REGIONS, PARTS
-                ).too_many(STATES, ENOUGH, f"{len(STATES)} calls")
+                ).too_many(STATES, lambda n: n // REGIONS_A_FACTOR, f"{len(STATES)} calls")
     except VariantNotBuiltError as error:
         return [Finding("build-failed", error.problem)] * len(numbers)
     return [Finding("wrong", message) if message else None for message in wrong.values()]
@@ -108,11 +111,14 @@ class _Counted:
     ) -> None:
         draw = random.Random(drawn).randint
         self.across = across = draw(LEAST_ACROSS, MOST_ACROSS)
-        # Each array has its own number of regions, and its places are in another part.
+        # The places in each array are in another part of it.
         self.arrays: dict[int, measure.Places] = {}
-        first = draw(*regions)
-        for part in range(parts):
-            last = first + part - 1
+        least, ratio = regions[0], (regions[1] / regions[0]) ** (1 / parts)
+        ends = [round(least * ratio**i) for i in range(parts + 1)]
+        numbers = [draw(begin, end - 1) for begin, end in itertools.pairwise(ends)]
+        random.Random(drawn).shuffle(numbers)
+        for part, number in enumerate(numbers):
+            last = number - 1
 
             def place(part: int, last: int = last) -> int:
                 return draw(max(1, part * last // parts), (part + 1) * last // parts)
@@ -134,10 +140,11 @@ class _Counted:
                 # function.
                 self.wrong = f"not counted, because the reserved regions are wrong: {error.problem}"
 
-    def too_many(self, calls: Sequence[str], enough: float, what: str) -> str:
-        """Return the problem if the calls exceed 1 / `enough` of the kernel's count, or "".
+    def too_many(self, calls: Sequence[str], enough: Callable[[int], int], what: str) -> str:
+        """Return the problem if the calls exceed a part of the kernel's count, or "".
 
         They must not exceed it in any of the arrays. The worst array is named.
+        enough: returns the required factor between both counts in an array of so many regions.
         """
         if self.wrong:
             return self.wrong
@@ -147,10 +154,17 @@ class _Counted:
         }
         if not all(own for _, own in counts.values()):
             return f"no instructions were counted for {what}"
-        regions, (kernels_own, own) = min(counts.items(), key=lambda one: one[1][0] / one[1][1])
-        if kernels_own >= enough * own:
+
+        def part(regions: int) -> float:
+            kernels_own, own = counts[regions]
+            return kernels_own / own / enough(regions)
+
+        regions = min(counts, key=part)
+        kernels_own, own = counts[regions]
+        if part(regions) >= 1:
             return ""
         return (
             f"{own:,} instructions for {what}, in an array of {regions}, the"
-            f" kernel's {kernels_own:,}: {kernels_own / own:.1f} times fewer, {enough} are required"
+            f" kernel's {kernels_own:,}: {kernels_own / own:.1f} times fewer,"
+            f" {enough(regions)} are required"
         )

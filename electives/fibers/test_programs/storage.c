@@ -7,7 +7,7 @@
 
 #include <time.h>
 
-#define FIBERS 20
+#define FIBERS 600
 
 static long home, key, high;
 
