@@ -26,8 +26,7 @@ TASK_SOURCES = ("trampoline.S", "heap.c", "input.c")
 # the stack's eight megabytes, SHALLOW less than 16 KB.
 DEEP, SHALLOW = 220_000, 50
 NUMBERS = 300
-MOST_DIGITS = {"d": 18, "x": 16, "o": 21}  # that fit into any long long
-DIGITS = {"d": "0123456789", "x": "0123456789abcdefABCDEF", "o": "01234567"}
+MOST_ZEROS = 14  # Up to 2**14 zeros precede a number.
 
 
 @dataclass(frozen=True)
@@ -48,7 +47,7 @@ def _tests(seed: int) -> list[_Test]:
         _Test(1, f"{seed} {DEEP - 1} {draw.randrange(1, 100)}\n"),
         _Test(1, f"{seed} {SHALLOW} 0\n", "kernel_stack=1"),
         _Test(2, ""),
-        _Test(3, "".join(_number(draw) for _ in range(NUMBERS)) + "d 12"),
+        _Test(3, "".join(_number(draw) for _ in range(NUMBERS)) + "%d 12"),
     ]
 
 
@@ -65,24 +64,30 @@ def _source(task: int, seed: int) -> Path:
 
 
 def _number(draw: random.Random) -> str:
-    """Return an input line for 3.c: a letter for the format, a number, and more text."""
-    kind = draw.choice("duxoilXOwvV")
-    base = {"i": draw.choice("dxo"), "V": "x"}.get(kind, kind.lower())
-    base = base if base in DIGITS else "d"
-    most = MOST_DIGITS[base] if kind in "lXO" else 7
-    digits = "".join(draw.choice(DIGITS[base]) for _ in range(draw.randint(1, most)))
-    if kind in "duxo" and draw.randrange(4) == 0:
-        digits = "0" * draw.randint(20, 40) + digits
-    if kind == "l" and draw.randrange(2):
-        digits = draw.choice("12345678") + digits.zfill(most)  # as long as any long long
-    if kind == "w":
-        digits += "".join(draw.choice(DIGITS[base]) for _ in range(9))
-    if kind == "i" or (kind == "V" and draw.randrange(2)):
-        digits = {"d": "1", "x": draw.choice(("0x", "0X")), "o": "0"}[base] + digits
+    """Return an input line for 3.c: a format of one or two numbers, digits, and more text.
+
+    The bits of the value and the logarithm of the number of digits are uniformly distributed, and
+    so is a width, up to 1.5 times the length. An upper limit for any of them is thus noticed.
+    """
+    kinds = [draw.choice("duxoi") for _ in range(draw.choice((1, 1, 1, 2)))]
+    base = {"i": draw.choice("dxo"), "u": "d"}.get(kinds[0], kinds[0])
+    # In glibc, a number that does not fit is the largest number. A second format may read the
+    # digits in another base: 45 bits have at most 15 digits, which fit in each base.
+    most = 45 if len(kinds) > 1 else 63 if kinds[0] in "di" else 64
+    value = draw.getrandbits(draw.choice((draw.randint(1, most), most - draw.randrange(4))))
+    digits = "".join(draw.choice(digit + digit.upper()) for digit in f"{value:{base}}")
+    if draw.randrange(3) == 0:
+        digits = "0" * int(2 ** draw.uniform(0, MOST_ZEROS)) + digits
+    if kinds[0] == "i" or (kinds[0] == "x" and draw.randrange(2)):
+        digits = {"d": "", "x": draw.choice(("0x", "0X")), "o": "0"}[base] + digits
     number = draw.choice(("", "-", "+")) + digits if draw.randrange(10) else "z"
+    formats = [
+        f"%{draw.choice(('', draw.randint(1, len(number) * 3 // 2)))}"
+        f"{draw.choice(('hh', 'h', '', 'l', 'll', 'll'))}{kind}"
+        for kind in kinds
+    ]
     follows = {"d": ("a", " 8", ".5"), "x": ("g", " f"), "o": ("8", "9", "a")}[base]
-    blanks = draw.choice(("", " ", "\t"))
-    return f"{kind}{blanks}{number}{draw.choice(('', *follows))}\n"
+    return f"{''.join(formats)} {number}{draw.choice(('', *follows))}\n"
 
 
 def judge(machine: str, seed: int) -> list[Finding | None]:
