@@ -26,6 +26,10 @@ TASK_SOURCES = ("trampoline.S", "heap.c", "input.c")
 # the stack's eight megabytes, SHALLOW less than 16 KB.
 DEEP, SHALLOW = 220_000, 50
 NUMBERS = 300
+# A block has 2**order bytes and a header of 16. The heap of 32 MB has room for one of 2**24 bytes.
+ORDERS = range(4, 25)
+HEAP_BYTES, HEADER_BYTES = 32 << 20, 16
+TWICE = 1000  # the same as in 2.c
 MOST_ZEROS = 14  # Up to 2**14 zeros precede a number.
 
 
@@ -46,7 +50,9 @@ def _tests(seed: int) -> list[_Test]:
         _Test(1, f"{seed} {DEEP} 0\n", f"above={16 * draw.randrange(1, 100) + 1}"),
         _Test(1, f"{seed} {DEEP - 1} {draw.randrange(1, 100)}\n"),
         _Test(1, f"{seed} {SHALLOW} 0\n", "kernel_stack=1"),
-        _Test(2, ""),
+        _Test(2, "many\n"),
+        _Test(2, "large\n"),
+        *(_Test(2, line) for line in _twice(draw)),
         _Test(3, "".join(_number(draw) for _ in range(NUMBERS)) + "%d 12"),
     ]
 
@@ -61,6 +67,23 @@ def _source(task: int, seed: int) -> Path:
     made.parent.mkdir(parents=True, exist_ok=True)
     made.write_text(text.replace("#define SEED 1\n", f"#define SEED {seed % 2**32}u\n"))
     return made
+
+
+def _twice(draw: random.Random) -> Iterator[str]:
+    """Yield input lines for 2.c: each frees one block twice, and a program can do so only once.
+
+    Each quarter of the sizes has a line. In one, no other block of the size is freed. In the
+    others, other blocks are freed before the block, between its frees, or both.
+    """
+    few, many = draw.randint(1, 6), draw.randint(TWICE * 3 // 4, TWICE - 7)
+    others = draw.sample([(0, 0), (0, many), (few, 0), (few, many)], 4)
+    for i, (before, after) in enumerate(others):
+        order = draw.choice(ORDERS[len(ORDERS) * i // 4 : len(ORDERS) * (i + 1) // 4])
+        size = draw.randint(2 ** (order - 1) + 1 if order > ORDERS[0] else 1, 2**order)
+        # A block of 1 byte, which takes 16, follows each block.
+        room = HEAP_BYTES // (2**order + 16 + 2 * HEADER_BYTES) - 1
+        first = min(before, room)
+        yield f"twice {size} {first} {min(after, room - first)}\n"
 
 
 def _number(draw: random.Random) -> str:

@@ -8,6 +8,7 @@
 #define LISTS 1000
 #define LARGE 800
 #define TINY 3000000
+#define TWICE 1000
 
 /* make elective=kbench check draws the seed. */
 #define SEED 1
@@ -87,27 +88,65 @@ static int tiny_blocks(void)
 	return 1;
 }
 
-/* Allocate blocks of up to 8 MB, one at a time, about 900 MB in total. */
+/*
+ * Allocate blocks of 2 KB to 16 MB, one at a time, about 1.5 GB in total.
+ * The kernel's heap of 32 MB holds only one block of each power of two, so an
+ * allocation fails soon after a block was lost.
+ */
 static int large_blocks(void)
 {
 	for (int round = 0; round < LARGE; round++) {
-		unsigned int size = 1 + draw((128u << 10) << draw(7));
+		unsigned int half = 2048u << draw(13);
+		unsigned int size = half + 1 + draw(half);
 		unsigned char *block = malloc(size);
 
-		if (!block)
-			return 0;
+		if (!block) {
+			printf("no memory for a block of up to 16 MB\n");
+			return 1;
+		}
 		block[0] = 1;
 		block[size - 1] = 2;
 		free(block);
 	}
-	return 1;
+	return 0;
 }
 
 /*
- * Allocate about 1 GB in total, but at most 8 MB at a time, and leave some
+ * Free a block, then @after others, then the same block again, which must end
+ * the program. @before others are freed before. The process must end, too:
+ * - glibc unmaps the first block of 128 KB or more that is freed. It takes the
+ *   later ones from its heap.
+ * - A block of 1 byte, which stays allocated, follows each block, so glibc does
+ *   not merge free blocks.
+ * - glibc examines only the first seven free blocks of a small size, so @before
+ *   must be below seven.
+ */
+static int free_twice(unsigned int size, int before, int after)
+{
+	static void *others[TWICE];
+	int count = before + 1 + after;
+
+	free(malloc(size));
+	for (int i = 0; i < count; i++) {
+		others[i] = malloc(size);
+		if (!others[i] || !malloc(1)) {
+			printf("no memory for block %d\n", i);
+			return 1;
+		}
+	}
+	printf("left %d %d\n", count, count);
+	for (int i = 0; i < count; i++)
+		free(others[i]);
+	free(others[before]);
+	printf("a block is freed twice\n");
+	return 0;
+}
+
+/*
+ * Allocate about 600 MB in total, but at most 4 MB at a time, and leave some
  * blocks allocated at the end.
  */
-int main(void)
+static int many_blocks(void)
 {
 	unsigned int left, left_blocks = 0, left_bytes = 0;
 
@@ -129,10 +168,6 @@ int main(void)
 			return 1;
 		}
 	}
-	if (!large_blocks()) {
-		printf("no memory for a block of up to 8 MB\n");
-		return 1;
-	}
 	if (!tiny_blocks()) {
 		printf("no memory for a block of up to 16 bytes\n");
 		return 1;
@@ -153,10 +188,17 @@ int main(void)
 		free(blocks[i]);
 	}
 	printf("left %u %u\n", left_blocks, left_bytes);
-	blocks[0] = malloc(1 + draw(16u << draw(8)));
-	free(blocks[0]);
-	/* The second free of the same block must end the program. */
-	free(blocks[0]);
-	printf("a block is freed twice\n");
 	return 0;
+}
+
+/* The input: "large", "twice" with the arguments of free_twice(), or another. */
+int main(void)
+{
+	static char test[8];
+	unsigned int size;
+	int before, after;
+
+	if (scanf("%7s %u %d %d", test, &size, &before, &after) == 4)
+		return free_twice(size, before, after);
+	return test[0] == 'l' ? large_blocks() : many_blocks();
 }
