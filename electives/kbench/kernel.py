@@ -76,7 +76,8 @@ class KernelRun:
     left_blocks: int
     left_bytes: int
     same_current: bool
-    stack: str  # "right" if the program began at the top of its stack
+    stack: str  # "right" if each test and the program began at the top of its stack
+    registers: str  # "kept" if kbench_on_stack preserves the registers of its caller
     why: str = ""  # the reason if the program ended early: abort, an assertion, too much output
 
 
@@ -223,7 +224,8 @@ def _understood(text: str) -> KernelRun:
         blocks, size = map(int, found["left"].split())
         return KernelRun(
             output, int(found["exit"]), int(found["ns"]), int(found["cycles"]), blocks, size,
-            found["current"] == "same", found.get("stack", ""), found.get("why", ""),
+            found["current"] == "same", found.get("stack", ""), found.get("registers", ""),
+            found.get("why", ""),
         )  # fmt: skip
     except (KeyError, ValueError) as error:
         raise LabError(

@@ -46,8 +46,7 @@ def _tests(seed: int) -> list[_Test]:
     """Return the tests. Their inputs are random, so that no source can contain the answers."""
     draw = random.Random(seed)
     return [
-        # The top of the stack is odd. A module that aligns it only to 8 bytes, not 16, fails.
-        _Test(1, f"{seed} {DEEP} 0\n", f"above={16 * draw.randrange(1, 100) + 1}"),
+        _Test(1, f"{seed} {DEEP} 0\n"),
         _Test(1, f"{seed} {DEEP - 1} {draw.randrange(1, 100)}\n"),
         _Test(1, f"{seed} {SHALLOW} 0\n", "kernel_stack=1"),
         _Test(2, "many\n"),
@@ -164,6 +163,8 @@ def _wrong(
         return (
             f"the stack is {run.stack} when the program begins ({task.parameters or 'own stack'})"
         )
+    if run.registers != "kept":
+        return "kbench_on_stack does not preserve one of rbx, rbp and r12 to r15"
     if message := metrics.differs(run, ran):
         return message if run.why in message else f"{message} ({run.why})"
     # 2.c prints the number and the size of the blocks that it does not free.

@@ -33,10 +33,6 @@ module_param(quiet, bool, 0400);
 static bool kernel_stack;
 module_param(kernel_stack, bool, 0400);
 
-/* Leave this many bytes above the program's stack, for the tests. */
-static unsigned int above;
-module_param(above, uint, 0400);
-
 /* A program may begin this many bytes below the top of its stack. */
 #define MOST_BELOW 256
 
@@ -44,7 +40,9 @@ char *kbench_output, *kbench_input, *kbench_heap;
 size_t kbench_output_size, kbench_input_size;
 
 static char *stack, *top;
-static const char *stack_is = "not used";
+static const char *stack_is = "not used", *wrong_stack;
+static bool registers_changed;
+static unsigned int test_number; /* 0 while the program runs */
 static bool has_run, given_up, current_is_same;
 static struct task_struct *caller;
 static int exit_status;
@@ -91,6 +89,21 @@ static const char *stack_at(const char *frame)
 	return frame < top && frame >= top - MOST_BELOW ? "right" : "another";
 }
 
+/* Leave from a deeper call, with other values in the registers. */
+static noinline int leave(void)
+{
+	asm volatile("movl $7, %%ebx\n\t"
+		     "movl $7, %%r12d\n\t"
+		     "movl $7, %%r13d\n\t"
+		     "movl $7, %%r14d\n\t"
+		     "movl $7, %%r15d\n\t"
+		     "call kbench_leave"
+		     :
+		     : "D"(0)
+		     : "rbx", "r12", "r13", "r14", "r15", "memory");
+	return 0; /* not reached */
+}
+
 int kbench_begin(void)
 {
 	static char name[] = "program";
@@ -98,6 +111,8 @@ int kbench_begin(void)
 
 	current_is_same = current == caller;
 	stack_is = stack_at(__builtin_frame_address(0));
+	if (test_number)
+		return test_number % 2 ? leave() : 0;
 	return kbench_main(1, words);
 }
 
@@ -112,6 +127,67 @@ void kbench_give_up(int status, const char *format, ...)
 	kbench_leave(status);
 }
 
+/*
+ * Call kbench_on_stack(top) with different values in the registers that a
+ * function must preserve. Return false if one of them has changed. @below is at
+ * least 128, because machine uml has a red zone. 8 bytes more change the
+ * alignment of the kernel's stack.
+ */
+static __always_inline bool registers_are_kept(const int below)
+{
+	int changed;
+	char *to = top;
+
+	asm volatile("subq %[below], %%rsp\n\t"
+		     "pushq %%rbp\n\t"
+		     "movl $1, %%ebx\n\t"
+		     "movl $2, %%r12d\n\t"
+		     "movl $3, %%r13d\n\t"
+		     "movl $4, %%r14d\n\t"
+		     "movl $5, %%r15d\n\t"
+		     "movl $6, %%ebp\n\t"
+		     "call kbench_on_stack\n\t"
+		     "movl $1, %%ecx\n\t"
+		     "cmpq $1, %%rbx\n\t"
+		     "jne 1f\n\t"
+		     "cmpq $2, %%r12\n\t"
+		     "jne 1f\n\t"
+		     "cmpq $3, %%r13\n\t"
+		     "jne 1f\n\t"
+		     "cmpq $4, %%r14\n\t"
+		     "jne 1f\n\t"
+		     "cmpq $5, %%r15\n\t"
+		     "jne 1f\n\t"
+		     "cmpq $6, %%rbp\n\t"
+		     "jne 1f\n\t"
+		     "xorl %%ecx, %%ecx\n"
+		     "1:\tpopq %%rbp\n\t"
+		     "addq %[below], %%rsp"
+		     : "=&c"(changed), "+D"(to)
+		     : [below] "i"(below)
+		     : "rax", "rbx", "rdx", "rsi", "r8", "r9", "r10", "r11",
+		       "r12", "r13", "r14", "r15", "memory", "cc");
+	return !changed;
+}
+
+/*
+ * Test the switch before the program runs: to a top with each remainder by 16,
+ * and on the kernel's stack. kbench_begin returns, or leaves from a deeper call.
+ */
+static void test_switch(void)
+{
+	for (test_number = 1; test_number <= 20; test_number++) {
+		top = test_number <= 16 ? stack + STACK_BYTES - test_number :
+					  NULL;
+		if (!(test_number & 2 ? registers_are_kept(136) :
+					registers_are_kept(128)))
+			registers_changed = true;
+		if (!wrong_stack && strcmp(stack_is, "right"))
+			wrong_stack = stack_is;
+	}
+	test_number = 0;
+}
+
 static ssize_t run_write(struct file *file, const char __user *buffer,
 			 size_t size, loff_t *position)
 {
@@ -124,9 +200,10 @@ static ssize_t run_write(struct file *file, const char __user *buffer,
 	caller = current;
 	if (quiet)
 		local_irq_save(flags);
+	test_switch();
 	ns = ktime_get_ns();
 	count = kbench_cycles();
-	top = kernel_stack ? NULL : stack + STACK_BYTES - above;
+	top = kernel_stack ? NULL : stack + STACK_BYTES;
 	exit_status = kbench_on_stack(top) & 0xff;
 	cycles = kbench_cycles() - count;
 	nanoseconds = ktime_get_ns() - ns;
@@ -164,7 +241,9 @@ static int status_show(struct seq_file *file, void *unused)
 	seq_printf(file, "cycles %llu\n", cycles);
 	seq_printf(file, "left %zu %zu\n", blocks, bytes);
 	seq_printf(file, "current %s\n", current_is_same ? "same" : "other");
-	seq_printf(file, "stack %s\n", stack_is);
+	seq_printf(file, "stack %s\n", wrong_stack ?: stack_is);
+	seq_printf(file, "registers %s\n",
+		   registers_changed ? "changed" : "kept");
 	if (given_up)
 		seq_printf(file, "why %s\n", why);
 	seq_puts(file, "\n");
