@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from electives.kbench import kernel, native, report
+from electives.kbench import kernel, metrics, native, report, show
 from electives.kbench.program import CompileOptions, prepare
 from grader.base import paths, scratch
 from grader.base.errors import LabError
@@ -157,6 +157,35 @@ def test_what_ends_a_kernel_is_said(name: str, tmp_path: Path) -> None:
     assert process in str(error.value)
     assert inside in str(error.value)
     assert "\n" not in str(error.value)
+
+
+TWICE = """\
+#include <stdlib.h>
+int main(void)
+{
+	char *one = malloc(10), *other = malloc(10);
+	free(one);
+	free(other);
+	free(one);
+	return 0;
+}
+"""
+
+
+@pytest.mark.timeout(300)
+def test_a_program_that_aborts_is_measured(tmp_path: Path) -> None:
+    """A program that ends at once by abort() takes time, and its runs can be drawn."""
+    path = tmp_path / "twice.c"
+    path.write_text(TWICE)
+    program = prepare(path, CompileOptions())
+    ran = native.run(program, b"")
+    assert ran.ok and ran.status == 134 and ran.ns > 0
+    task = kernel.ProgramTask.after(program, b"", ran)
+    chosen = [metrics.USER, metrics.CALLGRIND]
+    found = metrics.measure([task], [ran], chosen, 2, lambda *_: None)
+    assert not found.notes and all(min(runs) > 0 for (runs,) in found.values.values())
+    show.picture_of_one(found, program.name, tmp_path / "twice.svg")
+    assert (tmp_path / "twice.svg").is_file()
 
 
 @pytest.mark.parametrize(

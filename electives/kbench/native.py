@@ -79,9 +79,6 @@ def run(
         )
     if match := re.findall(r"^kbench: signal (\d+) (\w+) (\w+) (\w+)$", errors, re.MULTILINE):
         number, address, place, stack = match[-1]
-        # A failed assertion or a call of abort() is a normal end, not a fault.
-        if int(number) == signal.SIGABRT:
-            return ProcessRun(result.text, 128 + signal.SIGABRT)
         where = f" in {function}" if (function := function_at(program, int(place, 16))) else ""
         message = _in_words(int(number), int(address, 16), int(stack, 16))
         return ProcessRun(result.text, 128 + int(number), fault=f"{message}{where}")

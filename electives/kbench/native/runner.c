@@ -64,11 +64,14 @@ static void on_signal(int number, siginfo_t *info, void *context)
 	int size;
 
 	/*
-	 * abort() does not flush stdout, which is buffered unless it is a
-	 * terminal.
+	 * abort() and a failed assertion are a normal end. They do not flush
+	 * stdout, which is buffered unless it is a terminal.
 	 */
-	if (number == SIGABRT)
+	if (number == SIGABRT) {
 		fflush(stdout);
+		say_time();
+		_exit(128 + number);
+	}
 	/*
 	 * If searching the stack causes a second fault, the process ends
 	 * silently.
