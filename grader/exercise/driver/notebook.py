@@ -8,8 +8,9 @@ CLEAR. INFO follows each call, because a call that is refused must not change th
 from __future__ import annotations
 
 import functools
+import itertools
 import random
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 
 from grader.exercise.driver import texts
@@ -111,7 +112,7 @@ class _Drawing:
             self.cases.append(case(f"{title} ({request}), then INFO", f"info {self.file}", info))
 
     def _size(self) -> int:
-        return self.random.choice((1, 2, 5, 20, 200, 6000))
+        return self.random.randrange(1, 1 << self.random.randint(1, 13))
 
     def read(self) -> None:
         size = self._size()
@@ -119,9 +120,19 @@ class _Drawing:
 
     def pread(self) -> None:
         size, at = self._size(), self.random.randint(0, len(self.model.text) + 2)
+        self._pread(size, at)
+
+    def _pread(self, size: int, at: int) -> None:
         self.model.calls += 1
         answer = text_answer(self.model.text[at : at + size])
         self.add("pread", f"pread {self.file} {size} {at}", answer)
+
+    def read_much(self) -> None:
+        """Read in each quarter of the text, with sizes of each power of two from 4,096 on."""
+        quarter = len(self.model.text) // 4
+        for part, bits in itertools.product(range(4), range(12, BYTES.bit_length() - 1)):
+            at = self.random.randrange(part * quarter, (part + 1) * quarter)
+            self._pread(self.random.randrange(1 << bits, 2 << bits), at)
 
     def read_into_none(self) -> None:
         self._refused_read("null")
@@ -273,15 +284,24 @@ KINDS: dict[str, tuple[Kind, ...]] = {
     "ioctl": (_Drawing.info_into_none, _Drawing.info_into_half, _Drawing.info_without_memory),
 }  # fmt: skip
 
+# Calls by the name of a task. They are slow, so they are made for this task only, and not for the
+# tasks after it. Each begins with a notebook that contains text.
+ONCE: dict[str, Kind] = {"write": _Drawing.read_much}
 
-def drawn(tasks: Collection[str], seed: int) -> list[DriverCase]:
-    """Return a random sequence of the calls of some tasks, for a driver that was just loaded."""
+
+def drawn(tasks: Sequence[str], seed: int) -> list[DriverCase]:
+    """Return a random sequence of the calls of some tasks, for a driver that was just loaded.
+
+    The last of the tasks is the one that is tested.
+    """
     drawing = _Drawing(tasks, seed)
     drawing.cases += [case("open", f"open {file} rw", 0) for file in FILES]
     drawing.calls_of_each_kind()
     if "write" in tasks:
         drawing.fill()
         drawing.calls_of_each_kind()
+    if tasks[-1] in ONCE:
+        ONCE[tasks[-1]](drawing)
     if "ioctl" in tasks:
         drawing.clear()
         drawing.clear()

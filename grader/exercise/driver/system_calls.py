@@ -20,6 +20,7 @@ BYTES = 65536
 MAX_N, INPUT = 93, 16
 MANY = 100  # The number of files that are open at the same time in one case.
 OFTEN = (1 << 16) + 100  # more calls than 16 bits can count
+LONG_TEXT = 1000  # Messages state the size of texts from this number of bytes on.
 BEGINNING = "".join(f"{expected_values.digits(n)}\n" for n in range(10))
 EBADF, ENOMEM, EACCES, EFAULT = -errno.EBADF, -errno.ENOMEM, -errno.EACCES, -errno.EFAULT
 EINVAL, ENOTTY, ENOSPC = -errno.EINVAL, -errno.ENOTTY, -errno.ENOSPC
@@ -57,7 +58,8 @@ def in_words(request: str, answer: str) -> str:
                 return _error(returned) + (f", and {words[1]} bytes were written" if stray else "")
             if stray:
                 return f"{returned}, and {words[1]} bytes were written"
-            return f'"{words[2]}"' if returned else "nothing"
+            size = f"{returned} bytes, " if returned >= LONG_TEXT else ""
+            return f'{size}"{words[2]}"' if returned else "nothing"
         if verb == "show":
             return _error(returned) if returned < 0 else f'"{words[1]}"'
         if verb == "fill":
