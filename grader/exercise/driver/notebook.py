@@ -218,12 +218,28 @@ class _Drawing:
 
     def seek(self, whence: int, place: str) -> None:
         """Move the position relative to the start, the current position or the end (whence)."""
-        end = len(self.model.text)
-        offset = {"before": -1, "inside": self.random.randint(0, end), "end": end,
-                  "behind": end + 1}[place]  # fmt: skip
+        end, distance = len(self.model.text), self.random.choice((1, self._size()))
+        offset = {"before": -distance, "inside": self.random.randint(0, end), "end": end,
+                  "behind": end + distance}[place]  # fmt: skip
         offset -= {SET: 0, CUR: self.model.position[self.file], END: end}[whence]
         expected = self.model.seek(self.file, offset, whence)
         self.add("lseek", f"seek {self.file} {offset} {whence}", expected)
+
+    def seek_far(self) -> None:
+        """Move the position by offsets of all magnitudes.
+
+        An offset differs from a valid one by a multiple of a power of two. So a driver that loses
+        the upper bits of the offset takes it for the valid one.
+        """
+        end = len(self.model.text)
+        for whence, bits, sign in itertools.product((SET, CUR, END), range(17, 63), (-1, 1)):
+            origin = {SET: 0, CUR: self.model.position[self.file], END: end}[whence]
+            times = self.random.choice((1, self.random.randrange(1, 1 << 63 - bits)))
+            offset = self.random.randint(0, end) - origin + sign * (times << bits)
+            offset = max(-1 << 63, min(offset, (1 << 63) - 1))
+            expected = self.model.seek(self.file, offset, whence)
+            title = "lseek by an offset that needs more than 17 bits"
+            self.cases.append(case(title, f"seek {self.file} {offset} {whence}", expected))
 
     def lines(self) -> None:
         self.add("lines", "show lines", rf"0 {self.model.text.count(chr(10))}\n")
@@ -286,7 +302,7 @@ KINDS: dict[str, tuple[Kind, ...]] = {
 
 # Calls by the name of a task. They are slow, so they are made for this task only, and not for the
 # tasks after it. Each begins with a notebook that contains text.
-ONCE: dict[str, Kind] = {"write": _Drawing.read_much}
+ONCE: dict[str, Kind] = {"write": _Drawing.read_much, "position": _Drawing.seek_far}
 
 
 def drawn(tasks: Sequence[str], seed: int) -> list[DriverCase]:
