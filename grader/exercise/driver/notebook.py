@@ -22,7 +22,10 @@ from grader.exercise.driver.system_calls import (
     EINVAL,
     END,
     ENOSPC,
+    ENOTTY,
     INPUT,
+    IOC_CLEAR,
+    IOC_INFO,
     MAX_N,
     SET,
     DriverCase,
@@ -262,6 +265,19 @@ class _Drawing:
     def info_into_half(self) -> None:
         self.add("INFO into memory that ends half-way", f"info {self.file} half", EFAULT)
 
+    def unknown_requests(self) -> None:
+        """Make requests that differ from a known one in one bit, or in one field of <asm/ioctl.h>.
+
+        The kernel answers none of these requests itself.
+        """
+        changes = [1 << bit for bit in range(32)]
+        for shift, bits in ((0, 8), (8, 8), (16, 14), (30, 2)):
+            changes += [self.random.randrange(1, 1 << bits) << shift for _ in range(16)]
+        for known, change in itertools.product((IOC_INFO, IOC_CLEAR), changes):
+            request = f"ioctl {self.file} {known ^ change:#x}"
+            self.cases.append(case("an unknown request", request, ENOTTY))
+        self.add("INFO", f"info {self.file}", self.model.info(self.file))
+
     def calls_of_each_kind(self) -> None:
         """Add each kind of call of the given tasks ROUNDS times, in random order."""
         kinds = [kind for task in KINDS if task in self.tasks for kind in KINDS[task]] * ROUNDS
@@ -302,7 +318,11 @@ KINDS: dict[str, tuple[Kind, ...]] = {
 
 # Calls by the name of a task. They are slow, so they are made for this task only, and not for the
 # tasks after it. Each begins with a notebook that contains text.
-ONCE: dict[str, Kind] = {"write": _Drawing.read_much, "position": _Drawing.seek_far}
+ONCE: dict[str, Kind] = {
+    "write": _Drawing.read_much,
+    "position": _Drawing.seek_far,
+    "ioctl": _Drawing.unknown_requests,
+}
 
 
 def drawn(tasks: Sequence[str], seed: int) -> list[DriverCase]:
