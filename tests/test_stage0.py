@@ -253,6 +253,15 @@ RIGHT_DRIVERS = {
             "\tfirst_text = NULL;\n\tfirst_used = 0;\n"
         ),
     },
+    "counters that no word of memory holds": {
+        "\tlines = first_lines;\n": "\tlines = 0;\n\tfor (size_t i = 0; i < first_used; i++)\n"
+        "\t\tlines += first_text[i] == '\\n';\n",
+        "static atomic64_t first_calls;\n": "static atomic64_t first_calls = ATOMIC64_INIT(-1);\n",
+        "\tatomic64_inc(&first_calls);\n\tmutex": "\tatomic64_dec(&first_calls);\n\tmutex",
+        "\tatomic64_inc(&first_calls);\n\tif": "\tatomic64_dec(&first_calls);\n\tif",
+        "(u64)atomic64_read(&first_calls)": "~(u64)atomic64_read(&first_calls)",
+        "atomic64_set(&first_calls, 0)": "atomic64_set(&first_calls, -1)",
+    },
     "a buffer from kmalloc in write": {
         INPUT: "\tchar *input, line[FIRST_LINE + 1];\n",
         "\tif (copy_from_user(input, buf, size))\n\t\treturn -EFAULT;\n": (

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
  * The blocks of memory that the driver has allocated. They show whether the
- * driver writes behind a block, what an open file has in private_data, and
- * which memory callers can share.
+ * driver writes behind a block, what an open file has in private_data, which
+ * memory callers can share, and where the driver keeps a counter.
  */
 #include <linux/file.h>
 #include <linux/fs.h>
@@ -10,6 +10,7 @@
 #include <linux/slab.h>
 #include <linux/spinlock.h>
 #include <linux/string.h>
+#include <linux/version.h>
 
 #include "call_trace.h"
 #include "first.h"
@@ -191,3 +192,79 @@ static int opened_set(const char *value, const struct kernel_param *kp)
 static const struct kernel_param_ops opened_ops = { .set = opened_set };
 module_param_cb(opened, &opened_ops, NULL, 0200);
 MODULE_PARM_DESC(opened, "report the private_data of this open file");
+
+/* The words that had the value of a counter so far, see counter_set(). */
+#define MOST_WORDS 16
+static u32 *words[MOST_WORDS];
+static unsigned int words_used;
+
+/* Return the module's writable static memory. */
+static void *static_memory(size_t *size)
+{
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 4, 0)
+	const struct module_memory *data = &THIS_MODULE->mem[MOD_DATA];
+
+	*size = data->size;
+	return data->base;
+#else
+	const struct module_layout *layout = &THIS_MODULE->core_layout;
+
+	*size = layout->size - layout->ro_after_init_size;
+	return layout->base + layout->ro_after_init_size;
+#endif
+}
+
+/* KASAN forbids an access to the gaps between the module's variables. */
+static __no_sanitize_address void find_words(void *begin, size_t size,
+					     u32 value)
+{
+	u32 *end = begin + size;
+
+	for (u32 *word = PTR_ALIGN(begin, sizeof(u32)); word + 1 <= end; word++)
+		if (*word == value && words_used < MOST_WORDS)
+			words[words_used++] = word;
+}
+
+/*
+ * Take two numbers, the value of a counter and its new value. Keep the words
+ * that have equalled the counter each time, and change them. So a few calls
+ * show whether the driver counts up to large numbers. For a counter of 64 bits,
+ * this changes the word with its lower bits. A counter of calls in these files
+ * may change as well; no test depends on its value. Fail if no word is left.
+ */
+static int counter_set(const char *value, const struct kernel_param *kp)
+{
+	unsigned int old, new, kept = 0;
+	unsigned long flags;
+	size_t size;
+	void *memory = static_memory(&size);
+
+	if (sscanf(value, "%u %u", &old, &new) != 2)
+		return -EINVAL;
+	flags = kit_enter();
+	if (!words_used) {
+		find_words(memory, size, old);
+		for (int i = 0; i < used; i++)
+			find_words((void *)begin_of(&blocks[i]), blocks[i].size,
+				   old);
+	}
+	for (unsigned int i = 0; i < words_used; i++) {
+		unsigned long address = (unsigned long)words[i];
+
+		/* The driver may have freed the block. */
+		if (address - (unsigned long)memory >= size &&
+		    !block_at(address))
+			continue;
+		if (*words[i] != old)
+			continue;
+		*words[i] = new;
+		words[kept++] = words[i];
+	}
+	words_used = kept;
+	kit_leave(flags);
+	return kept ? 0 : -ENOENT;
+}
+
+static const struct kernel_param_ops counter_ops = { .set = counter_set };
+module_param_cb(counter, &counter_ops, NULL, 0200);
+MODULE_PARM_DESC(counter, "find a counter by its value, and change the value");

@@ -211,6 +211,8 @@ def _cases(task: str, blame: Blame, seed: int) -> list[Sequence[DriverCase]]:
         names = [other.name for other in blame.tasks]
         before = [name for name in names[: names.index(task) + 1] if name not in blame.others]
         cases.append(notebook.drawn(before, seed))
+        if task in system_calls.COUNTERS and (task != "sysfs" or "write" in before):
+            cases.append(system_calls.counting(task, seed))
     return cases
 
 

@@ -27,7 +27,7 @@ static void print_text(const unsigned char *text, size_t size)
 	for (const unsigned char *end = text + size; text < end; text++) {
 		if (*text == '\n')
 			fputs("\\n", stdout);
-		else if (isgraph(*text))
+		else if (isgraph(*text) && *text != '\\')
 			putchar(*text);
 		else
 			printf("\\x%02x", *text);
@@ -122,11 +122,6 @@ static void do_info(const struct request *r)
 	memory_unmap(&m);
 }
 
-static int attribute(const struct request *r, int flags)
-{
-	return open_attribute(word(r, 1), flags);
-}
-
 int open_attribute(const char *name, int flags)
 {
 	char path[128];
@@ -140,16 +135,25 @@ int open_attribute(const char *name, int flags)
 	return open(path, flags | O_CLOEXEC);
 }
 
+/* Read an attribute. Return its size, or minus errno. */
+static ssize_t read_attribute(const char *name, void *text, size_t size)
+{
+	int fd = open_attribute(name, O_RDONLY);
+	ssize_t count = fd < 0 ? -1 : read(fd, text, size);
+
+	if (count < 0)
+		count = -errno;
+	if (fd >= 0)
+		close(fd);
+	return count;
+}
+
 static void do_show(const struct request *r)
 {
 	unsigned char text[256];
-	int fd = attribute(r, O_RDONLY);
-	ssize_t count = fd < 0 ? -1 : read(fd, text, sizeof(text));
-	int err = errno;
+	ssize_t count = read_attribute(word(r, 1), text, sizeof(text));
 
-	if (fd >= 0)
-		close(fd);
-	printf("%d ", count < 0 ? -err : 0);
+	printf("%zd ", count < 0 ? count : 0);
 	print_text(text, count < 0 ? 0 : (size_t)count);
 }
 
@@ -158,7 +162,7 @@ static void do_store(const struct request *r)
 	char text[64];
 
 	snprintf(text, sizeof(text), "%s", word(r, 2));
-	put_text(attribute(r, O_WRONLY), text, unescape(text));
+	put_text(open_attribute(word(r, 1), O_WRONLY), text, unescape(text));
 }
 
 static void do_stat(void)
@@ -265,32 +269,110 @@ static void do_many(const struct request *r)
 	printf("%d %d\n", opened, odd);
 }
 
-static void do_repeat_read(const struct request *r)
+/* Read a counter of the driver as text. Return the size of the text. */
+static size_t read_counter(const struct request *r, char *text, size_t size)
 {
-	long count = number(r, 2);
-	int odd = 0;
-	char byte;
+	const char *name = word(r, 2);
+	struct first_info info;
+	ssize_t count = 0;
 
-	for (long i = 0; i < count; i++)
-		odd += read(file(r), &byte, 1) < 0;
-	printf("%ld %d\n", count, odd);
+	if (strcmp(name, "mine"))
+		count = read_attribute(name, text, size - 1);
+	else if (!ioctl(file(r), FIRST_IOC_INFO, &info))
+		count = snprintf(text, size, "%u\n", info.mine);
+	if (count < 0)
+		count = 0;
+	text[count] = '\0';
+	return (size_t)count;
 }
 
-/* Write a line COUNT times, and clear the notebook whenever it is full. */
-static void do_repeat_write(const struct request *r)
+/* Make a call that the counter counts. Return whether the call succeeds. */
+static bool count_one(const struct request *r)
 {
-	long count = number(r, 2);
-	struct first_info info = {};
-	int odd = 0;
+	const char *name = word(r, 2);
+	char byte;
 
-	for (long i = 0; i < count; i++) {
-		if (write(file(r), "0", 1) == 1)
-			continue;
-		ioctl(file(r), FIRST_IOC_CLEAR);
-		odd += write(file(r), "0", 1) != 1;
+	if (!strcmp(name, "calls"))
+		return read(file(r), &byte, 1) >= 0;
+	if (write(file(r), "0", 1) == 1)
+		return true;
+	return !strcmp(name, "mine") && ioctl(file(r), FIRST_IOC_CLEAR) >= 0 &&
+	       write(file(r), "0", 1) == 1;
+}
+
+/* Change the counter from one number to another. Return false if not found. */
+static bool change_counter(long from, long to)
+{
+	int fd = open(PARAMETERS "counter", O_WRONLY | O_CLOEXEC);
+	bool changed = fd >= 0 && dprintf(fd, "%ld %ld", from, to) > 0;
+
+	if (fd >= 0)
+		close(fd);
+	return changed;
+}
+
+static bool counter_is(const struct request *r, long number)
+{
+	char text[64], right[64];
+
+	read_counter(r, text, sizeof(text));
+	snprintf(right, sizeof(right), "%ld\n", number);
+	return !strcmp(text, right);
+}
+
+/* Answer whether the counter shows the right number. */
+static void answer_counter(const struct request *r, long right)
+{
+	char text[64];
+	size_t size = read_counter(r, text, sizeof(text));
+
+	if (counter_is(r, right)) {
+		puts("right");
+		return;
 	}
-	odd += ioctl(file(r), FIRST_IOC_INFO, &info) != 0;
-	printf("%u %d\n", info.mine, odd);
+	printf("%ld ", right);
+	print_text((unsigned char *)text, size);
+}
+
+static void do_count(const struct request *r)
+{
+	long most = number(r, 4), often = number(r, 5), now;
+	bool found = true;
+	char text[64];
+
+	srandom((unsigned int)number(r, 3));
+	read_counter(r, text, sizeof(text));
+	now = strtol(text, NULL, 10);
+	/* Two numbers distinguish the counter from other memory. */
+	for (int i = 0; i < 2; i++) {
+		long end = now + 100 + random() % 200;
+
+		for (; now < end && count_one(r); now++)
+			;
+		found &= change_counter(now, now);
+	}
+	for (long power = 1024; found && now < most; power *= 2) {
+		long next = power + random() % power;
+
+		if (next > most)
+			next = most;
+		found = change_counter(now, next - 1);
+		if (!found)
+			break;
+		count_one(r);
+		if (counter_is(r, now + 1)) {
+			/* The driver does not show the word that was found. */
+			change_counter(next, ++now);
+			found = false;
+			break;
+		}
+		now = next;
+		if (!counter_is(r, now))
+			break;
+	}
+	while (!found && now < often && count_one(r))
+		now++;
+	answer_counter(r, now);
 }
 
 static bool serve(const struct request *r)
@@ -333,10 +415,8 @@ static bool serve(const struct request *r)
 		do_opened(r);
 	else if (!strcmp(verb, "many"))
 		do_many(r);
-	else if (!strcmp(verb, "repeat-read"))
-		do_repeat_read(r);
-	else if (!strcmp(verb, "repeat-write"))
-		do_repeat_write(r);
+	else if (!strcmp(verb, "count"))
+		do_count(r);
 	else
 		return serve_pair(r);
 	return true;

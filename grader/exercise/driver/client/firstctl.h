@@ -32,10 +32,14 @@
  *				number of open files; the number of files whose
  *				write fails, or whose INFO does not count one
  *				line
- *	repeat-read H COUNT	COUNT reads of a byte: COUNT, and how many fail
- *	repeat-write H COUNT	write COUNT lines, and clear the notebook when
- *				it is full: mine, and the number of calls that
- *				fail
+ *	count H NAME SEED MOST OFTEN
+ *				once after a load: change the counter calls,
+ *				lines or mine in the driver's memory to a random
+ *				number of each length and to MOST. If the
+ *				counter is not found there, make calls until it
+ *				must be OFTEN. The answer is "right", or the
+ *				first number that the counter does not show, and
+ *				its text
  *
  * The following requests run two callers, each with a file of its own. Both are
  * threads on one CPU. If the request ends with the word "two", they are two
