@@ -123,13 +123,14 @@ static int large_blocks(void)
  */
 static int free_twice(unsigned int size, int before, int after)
 {
-	static void *others[TWICE];
+	static void *others[TWICE], *between[TWICE];
 	int count = before + 1 + after;
 
 	free(malloc(size));
 	for (int i = 0; i < count; i++) {
 		others[i] = malloc(size);
-		if (!others[i] || !malloc(1)) {
+		between[i] = malloc(1);
+		if (!others[i] || !between[i]) {
 			printf("no memory for block %d\n", i);
 			return 1;
 		}

@@ -215,12 +215,13 @@ static void *static_memory(size_t *size)
 }
 
 /* KASAN forbids an access to the gaps between the module's variables. */
-static __no_sanitize_address void find_words(void *begin, size_t size,
+static __no_sanitize_address void find_words(char *begin, size_t size,
 					     u32 value)
 {
-	u32 *end = begin + size;
+	u32 *end = (u32 *)(begin + size);
 
-	for (u32 *word = PTR_ALIGN(begin, sizeof(u32)); word + 1 <= end; word++)
+	for (u32 *word = (u32 *)PTR_ALIGN(begin, sizeof(u32)); word + 1 <= end;
+	     word++)
 		if (*word == value && words_used < MOST_WORDS)
 			words[words_used++] = word;
 }
@@ -245,7 +246,7 @@ static int counter_set(const char *value, const struct kernel_param *kp)
 	if (!words_used) {
 		find_words(memory, size, old);
 		for (int i = 0; i < used; i++)
-			find_words((void *)begin_of(&blocks[i]), blocks[i].size,
+			find_words((char *)begin_of(&blocks[i]), blocks[i].size,
 				   old);
 	}
 	for (unsigned int i = 0; i < words_used; i++) {
