@@ -33,8 +33,6 @@
 #define NESTED 64
 #define NESTED_N 60
 
-#define KILLED "when killed at yield"
-
 /* A short call that begins and ends within another. */
 static struct room nested_room;
 static struct outcome nested_want;
@@ -159,18 +157,16 @@ static void try_always(struct contract_call *t, u64 n, const struct room *room,
 	u64 work = PLACE_WORK * (want.asked + want.yields) + want.computing +
 		   want.converting;
 	u64 affordable = div64_u64(FAILURES_WORK, work + 1);
-	size_t stack = 0;
-
 	/*
 	 * Skip this test if there is no memory for the arena. Then the stage
 	 * most likely fails the test of its peak memory.
 	 */
-	if (!contract_wrong() && !contract_reserve(t))
-		stack = stack_used(n, room, want);
+	bool in_arena = !contract_wrong() && !contract_reserve(t);
+	size_t stack = 0;
+
 	contract_map_once(t);
 	try_failures(t, &t->fail_at, (struct places){ 0, want.asked },
-		     max(failures, affordable), -ENOMEM, n, room,
-		     "with a failed allocation,");
+		     max(failures, affordable), -ENOMEM, n, room, FAILED);
 	/* Most yields are in compute, so those in decimal are tried apart. */
 	try_failures(t, &t->kill_at,
 		     (struct places){ 0, want.yields_computing },
@@ -179,6 +175,8 @@ static void try_always(struct contract_call *t, u64 n, const struct room *room,
 		     (struct places){ want.yields_computing, want.yields },
 		     DIV_ROUND_UP(max(kills, affordable), 4), -EINTR, n, room,
 		     KILLED);
+	if (in_arena && !contract_wrong())
+		stack = stack_used(n, room, want);
 	tell(answer, answer_size, want, stack);
 }
 

@@ -48,6 +48,10 @@ struct outcome one_call(struct contract_call *t, u64 n, const struct room *room,
 
 void check_same(struct outcome got, struct outcome want, const char *when);
 
+/* What has failed in a call, for messages. */
+#define FAILED "with a failed allocation,"
+#define KILLED "when killed at yield"
+
 /* The allocations or yields after the first @before, up to the @last. */
 struct places {
 	u64 before;

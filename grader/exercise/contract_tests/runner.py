@@ -69,8 +69,8 @@ AT_ONCE = 1 << 16
 WORD_ENDS = (0, 1, 2, 3, 47, 48, 93, 94)
 # An n below which stage 12 does not use vectors.
 LEAST_WITH_VECTORS = 16_000
-# One random n is drawn from each interval between two neighbours of this list.
-SIZES = (94, 300, 1000, 3000, 10_000, 30_000, 100_000)
+# One random n is drawn from each octave above this n.
+LEAST_DRAWN = 94
 # Intervals are measured at one n in each of this many parts of an octave. A stage that multiplies
 # by transforms has a length of transforms for each quarter of an octave, or longer ranges.
 PACED_PARTS = 4
@@ -171,7 +171,7 @@ def tried_n(stage: Stage, seed: int) -> list[int]:
     most = _longest_tried(stage)
     rng = random.Random(seed)
     found = {*WORD_ENDS, *(rng.randrange(2, min(most, 1000)) for _ in range(3))}
-    drawn = [rng.randint(low + 1, high) for low, high in zip(SIZES, SIZES[1:])]
+    drawn = list(octaves.drawn(LEAST_DRAWN, most, 1, rng)) if most > LEAST_DRAWN else []
     found.update(drawn[::2], (_filling(stage, n) for n in drawn[1::2]))
     return sorted(n for n in found if n <= most)
 

@@ -16,10 +16,11 @@
 static struct contract_call stack_call;
 static struct outcome stack_outcome;
 
-static noinline void call_below(u64 n, const struct room *room)
+static noinline void call_below(u64 n, const struct room *room,
+				const char *when)
 {
 	preempt_disable();
-	stack_outcome = one_call(&stack_call, n, room, "on a painted stack");
+	stack_outcome = one_call(&stack_call, n, room, when);
 	preempt_enable();
 }
 
@@ -28,7 +29,7 @@ static noinline void call_below(u64 n, const struct room *room)
  * bytes that were overwritten. Blocks come from the arena and preemption is
  * off, so only the stage and interrupts use the stack.
  */
-static noinline size_t painted(u64 n, const struct room *room)
+static noinline size_t painted(u64 n, const struct room *room, const char *when)
 {
 	unsigned long here = (unsigned long)__builtin_frame_address(0);
 	unsigned long *low = end_of_stack(current) + 16;
@@ -37,52 +38,61 @@ static noinline size_t painted(u64 n, const struct room *room)
 
 	for (p = low; p < top; p++)
 		WRITE_ONCE(*p, PAINT);
-	call_below(n, room);
+	call_below(n, room, when);
 	for (p = low; p < top && READ_ONCE(*p) == PAINT; p++)
 		;
 	return here - (unsigned long)p;
 }
 
-/* Return a random one of the numbers from @before + 1 to @last, or 0 if there is none. */
-static u64 one_of(u64 before, u64 last, u64 *state)
-{
-	u64 count = last - before, chance = test_random(state) >> 16;
+static const struct contract_call plain = {
+	.fill = FILL,
+	.arena = true,
+	.yield_always = true,
+};
 
-	return count ? before + 1 + chance - count * div64_u64(chance, count) :
-		       0;
+/*
+ * Return the bytes of stack that a call takes in which a random one of the places
+ * from @before + 1 to @last fails; 0 if there is no such place.
+ */
+static size_t painted_failure(u64 n, const struct room *room, bool kills,
+			      u64 before, u64 last, u64 *state)
+{
+	const char *what = kills ? KILLED : FAILED;
+	u64 count = last - before, chance = test_random(state) >> 16, place;
+	char when[64];
+	size_t bytes;
+
+	if (!count || contract_wrong())
+		return 0;
+	place = before + 1 + chance - count * div64_u64(chance, count);
+	stack_call = plain;
+	*(kills ? &stack_call.kill_at : &stack_call.fail_at) = place;
+	snprintf(when, sizeof(when), "%s %llu of %llu", what, place, last);
+	during(n, what, place, last);
+	bytes = painted(n, room, when);
+	during(n, NULL, 0, 0);
+	return bytes;
 }
 
 size_t stack_used(u64 n, const struct room *room, struct outcome want)
 {
-	const struct contract_call plain = {
-		.fill = FILL,
-		.arena = true,
-		.yield_always = true,
-	};
+	const char *when = "on a painted stack";
 	u64 state = contract_seed + n;
-	u64 fail_at = one_of(0, want.asked, &state);
-	u64 converting = one_of(want.yields_computing, want.yields, &state);
 	size_t bytes;
 
 	stack_call = plain;
-	bytes = painted(n, room);
-	check_same(stack_outcome, want, "on a painted stack");
+	bytes = painted(n, room, when);
+	check_same(stack_outcome, want, when);
 	stack_call = plain;
 	stack_call.room = want.result - 1;
 	if (want.result > 1)
-		bytes = max(bytes, painted(n, room));
-	stack_call = plain;
-	stack_call.fail_at = fail_at;
-	if (fail_at)
-		bytes = max(bytes, painted(n, room));
-	for (int i = 0; i < KILLS && want.yields_computing; i++) {
-		stack_call = plain;
-		stack_call.kill_at = one_of(0, want.yields_computing, &state);
-		bytes = max(bytes, painted(n, room));
-	}
-	stack_call = plain;
-	stack_call.kill_at = converting;
-	if (converting)
-		bytes = max(bytes, painted(n, room));
-	return bytes;
+		bytes = max(bytes, painted(n, room, "without room"));
+	bytes = max(bytes,
+		    painted_failure(n, room, false, 0, want.asked, &state));
+	for (int i = 0; i < KILLS; i++)
+		bytes = max(bytes,
+			    painted_failure(n, room, true, 0,
+					    want.yields_computing, &state));
+	return max(bytes, painted_failure(n, room, true, want.yields_computing,
+					  want.yields, &state));
 }

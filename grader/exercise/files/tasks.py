@@ -24,7 +24,7 @@ UNITS = {
     "multiplications": "calls of bn_mul and bn_square",
     "calls": "calls of bn_mul",  # also those by a bn_square of one line
     "pause": "products between two yields",
-    "stretch": "instructions between two yields",
+    "stretch": "thousandths of all instructions in the longest stretch between two yields",
     "accesses": "loads and stores",
     "shifts": "calls of bn_lshift",
     "share": "thousandths of all instructions in the longest stretch between two calls of bn_mul",
@@ -33,7 +33,8 @@ UNITS = {
 # The calls that are not operations on numbers. The size of a call of COMPUTE is n.
 COMPUTE, DECIMAL = "compute", "decimal"
 UNBOUNDED = 2**63 - 1
-# If a call has a range of sizes, it is counted at this many sizes, unless tasks.toml has a number.
+# If a call has a range of sizes, it is counted at one size in each octave, and at least at so many,
+# unless tasks.toml has a number.
 SIZES = 2
 # `make par` counts such a call at SPREAD + 1 sizes.
 SPREAD = 6
@@ -319,7 +320,8 @@ def _count(text: str) -> CountedCall:
     operation, size, *count = text.split()
     size, _, second = size.partition("x")
     least, _, most = size.rpartition("..")
-    sizes = int(count[0]) if count else SIZES if least else 1
+    octaves = math.log2(int(most) / int(least)) if least else 0
+    sizes = int(count[0]) if count else max(SIZES, math.ceil(octaves)) if least else 1
     return CountedCall(operation, int(most), int(second or 0), int(least or 0), sizes)
 
 

@@ -491,7 +491,7 @@ def _cost(events: list[plugin.Event], call: CountedCall, allocated: int) -> Oper
         took.accesses,
         1000 * longest // max(took.module, 1),
         names.count(SHIFT),
-        max(pause.module for pause in pauses),
+        1000 * max(pause.module for pause in pauses) // max(took.module, 1),
         took.work - took.module,
         call,
     )

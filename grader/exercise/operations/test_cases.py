@@ -318,7 +318,9 @@ def _hard_dividends(rng: random.Random) -> Iterator[int]:
 def _decimals(rng: random.Random, stage: Stage) -> Iterator[OperationCase]:
     numbers = [*_numbers(rng, 30), *(10**i + d for i in range(45) for d in (-1, 0, 1))]
     if stage.traits.numbers:
-        numbers += [*_hard_dividends(rng), *_long(rng, longest(stage, _MOST_PRODUCT, 2))]
+        most = longest(stage, _MOST_PRODUCT)
+        numbers += [*_hard_dividends(rng), *_long(rng, most // 2)]
+        numbers += [_of_length(rng, bits) for bits in octaves(rng, 64, most)]
     else:
         numbers = [a & (1 << 64) - 1 for a in (*numbers, *_words(rng))]
     for a in numbers:
@@ -345,10 +347,11 @@ def _words(rng: random.Random) -> Iterator[int]:
                 yield above * 10**end + below
 
 
-def computed_n(max_n: int) -> list[int]:
-    """Return all small n, and some large n."""
-    top = [n for n in (1499, 2500, 4999, 9999, 10000, 30000) if n <= max_n]
-    return [*range(min(max_n, 300) + 1), *top]
+def computed_n(rng: random.Random, max_n: int) -> list[int]:
+    """Return all small n, some n of each octave, and a large n."""
+    below = min(max_n, _ALL_N)
+    large = [n for _ in range(3) for n in octaves(rng, below, min(max_n, _MANY_N))]
+    return [*range(below + 1), *sorted(large), min(max_n, _MANY_N)]
 
 
 # The largest n for which a stage with numbers of one word must return F(n) modulo 2^64. An array of
@@ -357,12 +360,13 @@ _MANY_STEPS = 1 << 21
 _OF_AN_OCTAVE = 8
 # The memory that such a call may allocate, in bytes.
 _FEW_BYTES = 256
-# The least n at which memory is limited, and an n above which only two n are drawn.
-_FEW_N, _MANY_N = 200, 30_000
+# All n up to the first one are computed, and some n of each octave up to the second one. Memory is
+# limited from the third one on.
+_ALL_N, _MANY_N, _FEW_N = 300, 30_000, 200
 
 
 def _computations(rng: random.Random, stage: Stage) -> Iterator[OperationCase]:
-    yield from map(_computation, computed_n(stage.manifest.max_n))
+    yield from map(_computation, computed_n(rng, stage.manifest.max_n))
     # Some n of each octave, as code may be wrong in a part of one.
     octaves = [1 << i for i in range(6, _MANY_STEPS.bit_length() - 1)]
     many = [rng.randrange(first, 2 * first) for first in octaves for _ in range(_OF_AN_OCTAVE)]
@@ -378,9 +382,8 @@ def _computation(n: int) -> OperationCase:
 
 def _within_memory(rng: random.Random, stage: Stage) -> Iterator[OperationCase]:
     top = stage.manifest.max_n
-    every = [n for _ in range(3) for n in octaves(rng, _FEW_N, _MANY_N)]
-    every += [_any_length(rng, _MANY_N, 300_000), _any_length(rng, 300_000, top)]
-    for tried in (*_computations(rng, stage), *map(_computation, every)):
+    large = [_any_length(rng, _MANY_N, 300_000), _any_length(rng, 300_000, top)]
+    for tried in (*_computations(rng, stage), *map(_computation, large)):
         if tried.n is None or tried.n < _FEW_N:
             yield tried
         else:

@@ -287,7 +287,8 @@ def _decimals(rng: random.Random, stage: Stage) -> Iterator[OperationCase]:
     # Numbers with trailing zeros, whose digits are wrong if an approximate fraction is too small.
     numbers += [rng.randrange(1000) * 10 ** rng.randrange(36) for _ in range(100)]
     longest = Decimal(_some(rng, rng.randint(*_LONGEST_DECIMAL)))
-    for a in (*map(Decimal, numbers), *_long(rng), longest):
+    every = (Decimal(_any(rng, limbs)) for limbs in octaves(rng, 2, _longest(stage)))
+    for a in (*map(Decimal, numbers), *_long(rng), *every, longest):
         text = str(a)
         for room, want in (
             (len(text), text), (len(text) + 9, text), (len(text) - 1, "ERANGE"), (0, "ERANGE"),
@@ -298,7 +299,7 @@ def _decimals(rng: random.Random, stage: Stage) -> Iterator[OperationCase]:
 
 def _computations(rng: random.Random, stage: Stage) -> Iterator[OperationCase]:
     top = stage.manifest.max_n
-    for n in [*computed_n(top), *(n for n in (60_000, 100_000) if n <= top)]:
+    for n in [*computed_n(rng, top), *(n for n in (60_000, 100_000) if n <= top)]:
         digits = expected_values.digits(n)
         yield OperationCase(f"compute {n}", digits, len(digits), n)
 

@@ -274,16 +274,16 @@ static size_t read_counter(const struct request *r, char *text, size_t size)
 {
 	const char *name = word(r, 2);
 	struct first_info info;
-	ssize_t count = 0;
+	ssize_t length = -1;
 
 	if (strcmp(name, "mine"))
-		count = read_attribute(name, text, size - 1);
+		length = read_attribute(name, text, size - 1);
 	else if (!ioctl(file(r), FIRST_IOC_INFO, &info))
-		count = snprintf(text, size, "%u\n", info.mine);
-	if (count < 0)
-		count = 0;
-	text[count] = '\0';
-	return (size_t)count;
+		length = snprintf(text, size, "%u\n", info.mine);
+	if (length < 0)
+		length = 0;
+	text[length] = '\0';
+	return (size_t)length;
 }
 
 /* Make a call that the counter counts. Return whether the call succeeds. */
