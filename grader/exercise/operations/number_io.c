@@ -82,10 +82,10 @@ static u64 limb_at(const void *limbs, size_t i)
 struct bignum *tests_new_number(struct fib_call *call, size_t size)
 {
 	static size_t created;
-	size_t count =
+	size_t numbers =
 		created % 8 ? AT_A_TIME : 1 + created / 8 % MOST_AT_A_TIME;
 	size_t limb_bytes = form_of_limbs()->bytes;
-	struct bignum *a = tested_create(call, count, size);
+	struct bignum *a = tested_create(call, numbers, size);
 
 	created++;
 	if (!a) {
@@ -96,7 +96,7 @@ struct bignum *tests_new_number(struct fib_call *call, size_t size)
 		memset(tested_limbs(a), FILL, size * limb_bytes);
 	if (MOST_AT_A_TIME == 1)
 		return a;
-	for (size_t i = 0; i < count; i++) {
+	for (size_t i = 0; i < numbers; i++) {
 		struct bignum *each = tested_at(a, i);
 		bool each_number_is_0 = tested_size(each) == 1 &&
 					!limb_at(tested_limbs(each), 0);
@@ -106,10 +106,10 @@ struct bignum *tests_new_number(struct fib_call *call, size_t size)
 		assert(each_has_the_capacity);
 	}
 	/* The sanitizer reports a capacity that is larger than the memory. */
-	for (size_t i = 0; i < count; i++)
+	for (size_t i = 0; i < numbers; i++)
 		memset(tested_limbs(tested_at(a, i)), i,
 		       tested_capacity(tested_at(a, i)) * limb_bytes);
-	for (size_t i = 0; i < count; i++) {
+	for (size_t i = 0; i < numbers; i++) {
 		const char *limbs = tested_limbs(tested_at(a, i));
 		bool each_has_its_own_limbs = true;
 
