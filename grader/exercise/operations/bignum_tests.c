@@ -55,6 +55,17 @@ static const struct function *find(const char *op)
 	return NULL;
 }
 
+/* Return whether the operands are about equally long, or which one is longer. */
+static unsigned int relation_of(const struct function *f,
+				const struct request *r)
+{
+	size_t a = strlen(r->a), b = strlen(r->b);
+
+	if (f->second != NUMBER)
+		return 0;
+	return a > b + b / 8 ? 2 : b > a + a / 8;
+}
+
 /* Return the capacity, in limbs, that the result must have for the function. */
 static size_t room_for(const struct function *f, const struct request *r,
 		       u64 bits)
@@ -196,7 +207,7 @@ static void operate(struct fib_call *call, const struct request *r,
 	for (;;) {
 		if (returns_errors(f))
 			failures_begin(__builtin_frame_address(0), strlen(r->a),
-				       into);
+				       into + 256 * relation_of(f, r));
 		allocator.announced = 0;
 		err = tested_operate(f->what, &made, a.number,
 				     one ? a.number : b.number, word);

@@ -14,6 +14,7 @@ every run.
 from __future__ import annotations
 
 import itertools
+import math
 import random
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping
@@ -69,7 +70,7 @@ ONES = (1, 5)
 # The digits of a run of zeros, if the number consists of digits.
 RUNS = (17, 100)
 # The ratio of the sizes of two operands is between these, if it is not 1.
-RATIOS = (0.25, 0.8)
+RATIOS = (0.02, 0.8)
 # If tasks.toml has a size of the second operand, the drawn size is at least this part of it.
 NEARLY = 0.95
 # The most bits by which a number is shifted.
@@ -280,7 +281,7 @@ def _varied(stage: Stage, wanted: CountedCall, seed: int | None) -> list[Counted
     if not several or stage.traits.subquadratic:
         return calls
     for i in range(drawing.randrange(2), len(calls), 2):
-        ratio = drawing.uniform(*RATIOS)
+        ratio = math.exp(drawing.uniform(*map(math.log, RATIOS)))
         calls[i] = replace(calls[i], second=max(1, int(calls[i].size * ratio)))
     return calls
 
@@ -378,7 +379,7 @@ def _shape(stage: Stage, call: CountedCall, drawing: random.Random) -> _Shape:
     into = WITH_ROOM
     if call.operation.endswith(IN_PLACE):
         into = drawing.choice((INTO_FIRST, INTO_SECOND)) if name == "add" else INTO_FIRST
-    elif name == "div5":
+    elif name == "div5" or (name == "lshift" and "a" in stage.traits.overwrites):
         into = drawing.choice((WITH_ROOM, INTO_FIRST))
     elif name in ("mul", "square") and stage.traits.results == "grown" and not stage.traits.slow:
         into = drawing.choice((WITH_ROOM, WITHOUT_ROOM))

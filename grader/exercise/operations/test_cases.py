@@ -52,11 +52,11 @@ _LEAST_ANNOUNCED, _MOST_ANNOUNCED = 0.9, 1.25
 # The bits of the factors of products whose announced work is judged. A number of 1,300 bits has at
 # least 20 limbs. Further products have longer factors, up to _MOST_PRODUCT bits, or shorter ones.
 _ANNOUNCED_BITS = (1300, 2600)
-_SHORT_ANNOUNCED = 300
+_SHORT_ANNOUNCED, _LEAST_FACTOR = 300, 130
 # The largest bits of operands whose result takes linear and quadratic time.
 _MOST_SUM, _MOST_PRODUCT = 100_000, 60_000
-# The most bits by which a number is shifted.
-_MOST_SHIFT = 5000
+# The largest buffer for the digits of a number, in bytes, and as a multiple of their number.
+_MOST_ROOM, _MOST_ROOM_TIMES = 1 << 22, 1000
 
 
 def longest(stage: Stage, most: int, part: int = 1) -> int:
@@ -81,11 +81,13 @@ def announcements(rng: random.Random, stage: Stage, operation: str) -> Iterator[
         if homes[:1] != [operation]:
             continue
         middle = rng.randrange(first, second)
-        long = (_any_length(rng, second, longest(stage, _MOST_PRODUCT, 2)) for _ in range(2))
-        short = (_any_length(rng, _SHORT_ANNOUNCED, first) for _ in range(2))
+        long = (any_length(rng, second, longest(stage, _MOST_PRODUCT, 2)) for _ in range(2))
+        short = (any_length(rng, _SHORT_ANNOUNCED, first) for _ in range(2))
         # The first long factors have one length, so that more work than one limit is announced.
         for i, bits in enumerate((middle, *long, *short)):
-            both = [bits, bits if i == 1 else _any_length(rng, min(bits, first), bits)]
+            # A row of a product with a short factor must be announced as well.
+            least = rng.choice((_LEAST_FACTOR, min(bits, first)))
+            both = [bits, bits if i == 1 else any_length(rng, least, bits)]
             rng.shuffle(both)
             a, b = (1 << length | rng.getrandbits(length) for length in both)
             factors = (a, b) if verb == "mul" else (a,)
@@ -116,7 +118,7 @@ def _work(stage: Stage, factors: tuple[str, ...], digits: int) -> tuple[float, f
         most = (a_size + b_size) * min(a_size, b_size)
     if stage.traits.subquadratic:  # Karatsuba's method, for factors of more than four limbs
         work *= 0.75 ** max(0, math.log2(min(a_size, b_size) / 4))
-    return _LEAST_ANNOUNCED * work - a_size, _MOST_ANNOUNCED * most + a_size + b_size
+    return _LEAST_ANNOUNCED * work - max(a_size, b_size), _MOST_ANNOUNCED * most + a_size + b_size
 
 
 def _bitwise(stage: Stage, a: str, b: str, limb_bits: int) -> int:
@@ -143,7 +145,7 @@ def _numbers(rng: random.Random, count: int) -> Iterator[int]:
         yield _runs(rng, bits)
 
 
-def _any_length(rng: random.Random, least: int, most: int) -> int:
+def any_length(rng: random.Random, least: int, most: int) -> int:
     """Return a random length, which is as likely in each octave."""
     return round(math.exp(rng.uniform(math.log(least), math.log(most))))
 
@@ -154,7 +156,7 @@ def _long(rng: random.Random, most: int) -> Iterator[int]:
     A length that is a power of two fills the last limb, and the last block of any row.
     """
     whole = 1 << most.bit_length() - 1
-    for bits in (most, most - rng.randrange(most // 8), whole, _any_length(rng, 1000, most)):
+    for bits in (most, most - rng.randrange(most // 8), whole, any_length(rng, 1000, most)):
         yield rng.getrandbits(bits)
         yield (1 << bits) - 1 - (1 << rng.randrange(bits))
         yield _runs(rng, bits)
@@ -163,13 +165,13 @@ def _long(rng: random.Random, most: int) -> Iterator[int]:
 def octaves(rng: random.Random, least: int, most: int) -> Iterator[int]:
     """Yield a random length in each octave between two lengths."""
     while least < most:
-        yield _any_length(rng, least, min(2 * least, most))
+        yield any_length(rng, least, min(2 * least, most))
         least *= 2
 
 
 def second_lengths(rng: random.Random, length: int) -> tuple[int, ...]:
     """Return lengths of a second operand: the same, more than half of it, and any."""
-    shorter = [_any_length(rng, 1, length) for _ in range(3)]
+    shorter = [any_length(rng, 1, length) for _ in range(3)]
     return length, rng.randint(length // 2 + 1, length), *shorter
 
 
@@ -189,7 +191,7 @@ def _related(rng: random.Random, most: int) -> Iterator[tuple[int, int]]:
         related = [(bits, second) for second in second_lengths(rng, bits)]
         drawn = [(_of_length(rng, first), _of_length(rng, second)) for first, second in related]
         a = drawn[0][0]
-        drawn.append((a, a ^ rng.getrandbits(_any_length(rng, 1, bits - 1))))
+        drawn.append((a, a ^ rng.getrandbits(any_length(rng, 1, bits - 1))))
         yield from (rng.choice(((a, b), (b, a))) for a, b in drawn)
 
 
@@ -260,7 +262,7 @@ def _shifts(rng: random.Random, stage: Stage) -> Iterator[OperationCase]:
     for length in octaves(rng, 64, longest(stage, _MOST_SUM)):
         a = _of_length(rng, length)
         yield from _shift(stage, a, rng.randrange(64))
-        yield from _shift(stage, a, _any_length(rng, 64, _MOST_SHIFT))
+        yield from _shift(stage, a, any_length(rng, 64, longest(stage, _MOST_SUM)))
 
 
 def _shift(stage: Stage, a: int, bits: int) -> Iterator[OperationCase]:
@@ -327,11 +329,16 @@ def _decimals(rng: random.Random, stage: Stage) -> Iterator[OperationCase]:
         text = str(a)
         for room, want in (
             (len(text), text), (len(text) + 9, text), (len(text) - 1, "ERANGE"), (0, "ERANGE"),
-            (rng.randrange(len(text)), "ERANGE"), (len(text) + rng.randrange(10 * len(text)), text),
+            (rng.randrange(len(text)), "ERANGE"), (large_room(rng, len(text)), text),
         ):  # fmt: skip
             yield OperationCase(f"decimal {a:x} {room}", want, a.bit_length())
     for a in numbers[: len(_EDGES)]:  # The lowest byte of this room is 0.
         yield OperationCase(f"decimal {a:x} 256", str(a), a.bit_length())
+
+
+def large_room(rng: random.Random, count: int) -> int:
+    """Return a random number of bytes that is enough for so many digits."""
+    return max(count, min(_MOST_ROOM, any_length(rng, count, _MOST_ROOM_TIMES * count)))
 
 
 def _words(rng: random.Random) -> Iterator[int]:
@@ -382,7 +389,7 @@ def _computation(n: int) -> OperationCase:
 
 def _within_memory(rng: random.Random, stage: Stage) -> Iterator[OperationCase]:
     top = stage.manifest.max_n
-    large = [_any_length(rng, _MANY_N, 300_000), _any_length(rng, 300_000, top)]
+    large = [any_length(rng, _MANY_N, 300_000), any_length(rng, 300_000, top)]
     for tried in (*_computations(rng, stage), *map(_computation, large)):
         if tried.n is None or tried.n < _FEW_N:
             yield tried

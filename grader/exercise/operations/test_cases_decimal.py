@@ -20,7 +20,9 @@ from grader.exercise.operations.test_cases import (
     OperationCase,
     Residues,
     Tries,
+    any_length,
     computed_n,
+    large_room,
     octaves,
     pairs,
     second_lengths,
@@ -59,6 +61,8 @@ _NO_HALVES = 30
 _LONGEST = 1200
 # The largest operands, in limbs, whose lengths are drawn.
 _MOST = 12_000
+# The digits of F(n), divided by n.
+_DIGITS_OF_N = math.log10((1 + math.sqrt(5)) / 2)
 # The largest factors, in limbs, that earn the first points of a task about long products.
 LONG_SMALL = 700
 # The limit of bytes allocated at the peak, for each digit of F(n). With 16 bytes for a point and 16
@@ -71,7 +75,7 @@ _LONGEST_DECIMAL = (2_000, 11_611)
 # power of two; in the third range, the length is 3/2 of a power of two.
 _LARGE_N = ((480_000, 540_000), (600_000, 630_000), (960_000, 1_000_000))
 
-_EXACT = Context(prec=10**6, Emax=MAX_EMAX, traps=[Inexact])
+_EXACT = Context(prec=3 * 10**6, Emax=MAX_EMAX, traps=[Inexact])
 
 
 def _limbs(limbs: list[int]) -> str:
@@ -112,8 +116,7 @@ def _long(rng: random.Random) -> Iterator[Decimal]:
 
 def _longest(stage: Stage, part: int = 1) -> int:
     """Return the limbs of the largest F(n) of a stage, or of a part of it, but at most _MOST."""
-    digits = stage.manifest.max_n * math.log10((1 + math.sqrt(5)) / 2)
-    return min(_MOST, round(digits / LIMB_DIGITS)) // part
+    return min(_MOST, round(stage.manifest.max_n * _DIGITS_OF_N / LIMB_DIGITS)) // part
 
 
 def _any(rng: random.Random, limbs: int) -> str:
@@ -132,7 +135,7 @@ def _related(rng: random.Random, least: int, most: int) -> Iterator[tuple[str, s
     for limbs in octaves(rng, least, most):
         drawn = [(_any(rng, limbs), _any(rng, second)) for second in second_lengths(rng, limbs)]
         a = drawn[0][0]
-        upper = rng.randrange(1, len(a))
+        upper = rng.randint(1, len(a))
         drawn.append((a, a[:upper] + "".join(rng.choices("0123456789", k=len(a) - upper))))
         yield from (rng.choice(((a, b), (b, a))) for a, b in drawn)
 
@@ -188,7 +191,12 @@ def _fifths(rng: random.Random, stage: Stage) -> Iterator[OperationCase]:
 
 
 def _increases(rng: random.Random, stage: Stage) -> Iterator[OperationCase]:
-    for a in _operands(rng, 60):
+    long: list[Decimal] = []
+    for limbs in octaves(rng, 2, _longest(stage)):
+        # Carries go through a random number of limbs.
+        upper, lower = _any(rng, limbs), "9" * (LIMB_DIGITS * any_length(rng, 1, limbs))
+        long += [Decimal(upper), Decimal(upper[: -len(lower)] + lower)]
+    for a in (*_operands(rng, 60), *long):
         for b in (0, 1, 2, B - 1, rng.randrange(B)):
             more = _EXACT.add(a, b)
             yield _try(f"increase {a} {b}", more, a)
@@ -246,6 +254,8 @@ def _all_squares(rng: random.Random, most: int) -> Iterator[OperationCase]:
 
 
 def _long_squares(rng: random.Random, stage: Stage) -> Iterator[OperationCase]:
+    for size in octaves(rng, 3, _longest(stage, 2)):
+        yield _square(_row(rng.choice(_ROWS), size))
     for size in _LONG:
         for row in _ROWS:
             yield _square(_row(row, size))
@@ -265,8 +275,11 @@ def _largest_columns(size: int) -> tuple[str, str]:
 
 
 def _long_products(rng: random.Random, stage: Stage) -> Iterator[OperationCase]:
+    for size in octaves(rng, 3, _longest(stage, 2)):
+        yield _mul(_row(rng.choice(_ROWS), size), _row(B - 1, size))
+        yield _mul(*_largest_columns(size))
     for size in _LONG:
-        for row in _ROWS:
+        for row in (B - 1, rng.choice(_ROWS[1:])):
             yield _mul(_row(row, size), _row(B - 1, size))
         # Factors whose signed digits are all minimal or all maximal.
         yield _mul(_row(B // 2, size), _row(B // 2, size))
@@ -277,6 +290,9 @@ def _long_products(rng: random.Random, stage: Stage) -> Iterator[OperationCase]:
         yield _mul(_row(B - 1, a_size), _row(B - 1, b_size))
         yield _mul(_some(rng, b_size), _some(rng, a_size))
     yield from (_mul(*pair) for pair in _related(rng, _SHORT, _longest(stage, 2)))
+    longest = round(stage.manifest.max_n * _DIGITS_OF_N / LIMB_DIGITS / 2)
+    for size in octaves(rng, _longest(stage, 2), longest) if longest > _MOST else ():
+        yield _mul(_some(rng, size), _some(rng, rng.choice(second_lengths(rng, size))))
     # The task of long products includes squares, unless the stage has a separate task for squares.
     if all(task.operation != "long-square" for task in course(stage.number).tasks):
         yield from _long_squares(rng, stage)
@@ -292,7 +308,7 @@ def _decimals(rng: random.Random, stage: Stage) -> Iterator[OperationCase]:
         text = str(a)
         for room, want in (
             (len(text), text), (len(text) + 9, text), (len(text) - 1, "ERANGE"), (0, "ERANGE"),
-            (rng.randrange(len(text)), "ERANGE"), (len(text) + rng.randrange(10 * len(text)), text),
+            (rng.randrange(len(text)), "ERANGE"), (large_room(rng, len(text)), text),
         ):  # fmt: skip
             yield OperationCase(f"decimal {a} {room}", want, len(text))
 
@@ -327,7 +343,9 @@ def _digits(rng: random.Random) -> Iterator[Decimal]:
 
 def _digit_sums(rng: random.Random, stage: Stage) -> Iterator[OperationCase]:
     numbers = list(_digits(rng))
-    for a, b in zip(numbers, [*numbers[1:], numbers[0]]):
+    pairs_of_all = [*zip(numbers, [*numbers[1:], numbers[0]])]
+    pairs_of_all += [(Decimal(a), Decimal(b)) for a, b in _related(rng, 2, _MOST)]
+    for a, b in pairs_of_all:
         low, high = min(a, b), max(a, b)
         yield _try(f"twice_plus {a} {b}", _EXACT.add(_EXACT.add(a, a), b), high)
         yield _try(f"twice_plus {b} {a}", _EXACT.add(_EXACT.add(b, b), a), high)
