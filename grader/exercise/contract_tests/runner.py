@@ -198,6 +198,15 @@ def _without_vectors(seed: int) -> int:
     return random.Random(f"{seed} scalar").randrange(120_000, 1_000_000)
 
 
+def _retained_n(stage: Stage, seed: int) -> list[int]:
+    """Return long n at which compute must store the number: that of the speed, and one above it."""
+    speed, top = tasks.judged_speed(stage.number, seed), stage.manifest.max_n
+    if not speed or not stage.traits.numbers:
+        return []
+    rng = random.Random(f"{seed} retention")
+    return [speed.n, *([round(speed.n * (top / speed.n) ** rng.random())] if speed.n < top else [])]
+
+
 def _scalar_n(stage: Stage, seed: int) -> list[int]:
     """Return further n to compute without vectors, one of each octave above the least."""
     drawn = octaves.drawn(LEAST_WITH_VECTORS, stage.manifest.max_n, 1, random.Random(seed))
@@ -241,7 +250,6 @@ def paced_n(stage: Stage, seed: int) -> list[int]:
 def questions(stage: Stage, seed: int, modulus: int) -> list[str]:
     """Return the requests to the contract tests."""
     top = stage.manifest.max_n
-    speed = tasks.judged_speed(stage.number, seed)
     interval = VECTOR_INTERVAL if stage.traits.vector else INTERVAL
     questions_asked = [
         *(f"try {n}" for n in tried_n(stage, seed)),
@@ -249,7 +257,7 @@ def questions(stage: Stage, seed: int, modulus: int) -> list[str]:
         *(f"once {n}" for n in once_n(stage, seed)),
         *([f"scalar {_without_vectors(seed)}"] if stage.traits.vector else []),
         *(f"scalar-once {n}" for n in _scalar_n(stage, seed)),
-        *([f"retention {speed.n}"] if speed and stage.traits.numbers else []),
+        *(f"retention {n}" for n in _retained_n(stage, seed)),
         f"{interval} {top}",
         *(f"{interval}-at {n}" for n in paced_n(stage, seed)),
         f"concurrency {min(top, 100)}",

@@ -40,6 +40,7 @@ FILES = (0, 1)
 # Which allocation of a call fails. A call that allocates memory may then fail with ENOMEM, other
 # calls may not. So the calls for this test change nothing in either case.
 FAILS = (1, 2)
+LONGEST_WRITE = 60  # The client's texts have less than 64 bytes.
 ROUNDS = 2  # The number of calls of each kind in one state of the notebook.
 LARGEST = texts.word(str(MAX_N))
 LINE = len(f"{expected_values.digits(MAX_N)}\n")
@@ -178,6 +179,11 @@ class _Drawing:
     def write_no_number(self) -> None:
         self._write(self.random.choice(("94", "x", "-1", "4294967297", "00000000000000001")))
 
+    def write_much(self) -> None:
+        """Write more bytes than a number may have, which begin with one."""
+        zeros = "0" * self.random.randrange(INPUT, LONGEST_WRITE)
+        self._write(self.random.choice((f"1{zeros}", f"{zeros}1")))
+
     def write_line_too_long(self) -> None:
         """Write the longest line, which fails when the notebook is full."""
         self._write(str(MAX_N))
@@ -303,7 +309,7 @@ Kind = Callable[[_Drawing], None]
 KINDS: dict[str, tuple[Kind, ...]] = {
     "read": (_Drawing.read, _Drawing.pread, _Drawing.read_into_none, _Drawing.read_into_half,
              _Drawing.change, _Drawing.pread_without_memory),
-    "write": (_Drawing.write, _Drawing.write_text, _Drawing.write_no_number,
+    "write": (_Drawing.write, _Drawing.write_text, _Drawing.write_no_number, _Drawing.write_much,
               _Drawing.write_line_too_long, _Drawing.write_from_none, _Drawing.write_from_half,
               _Drawing.write_without_memory),
     "position": tuple(

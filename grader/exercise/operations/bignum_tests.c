@@ -119,19 +119,24 @@ static size_t room_of(const char *text, size_t room, bool result)
 	return result ? room : 0;
 }
 
+/* Return a random number from 1 to @most. */
+static size_t random_size(size_t most)
+{
+	static u64 state = 1;
+
+	state = state * 6364136223846793005ULL + 1442695040888963407ULL;
+	return 1 + (state >> 33) % most;
+}
+
 /*
  * Return the old value of a result that grows, of any length up to twice @most
  * digits. It must not affect the new value. The caller frees it.
  */
 static char *old_value(size_t most)
 {
-	static u64 state = 1;
-	size_t length;
-	char *text;
+	size_t length = random_size(2 * most + 40);
+	char *text = malloc(length + 1);
 
-	state = state * 6364136223846793005ULL + 1442695040888963407ULL;
-	length = 1 + (state >> 33) % (2 * most + 40);
-	text = malloc(length + 1);
 	assert(text);
 	for (size_t i = 0; i < length; i++)
 		text[i] = '1' + i % 9;
@@ -194,8 +199,10 @@ static void operate(struct fib_call *call, const struct request *r,
 		c = into_a ? a.number : b.number;
 	else if (STAGE_RESULT_IS_GROWN)
 		c = (old = tests_read_operand(call, text, 0, false)).number;
-	else if (!STAGE_RESULT_IS_RETURNED)
+	else if (!STAGE_RESULT_IS_RETURNED) {
 		c = tests_new_number(call, room);
+		tested_set_size(c, random_size(room));
+	}
 	made = c;
 	blocks = allocator.blocks;
 	protect(true);
