@@ -47,12 +47,12 @@ def _tests(seed: int) -> list[_Test]:
     draw = random.Random(seed)
     return [
         _Test(1, f"{seed} {DEEP} 0\n"),
-        _Test(1, f"{seed} {DEEP - 1} {draw.randrange(1, 100)}\n"),
+        _Test(1, f"{seed} {DEEP - 1} {draw.randrange(1, 256)}\n"),
         _Test(1, f"{seed} {SHALLOW} 0\n", "kernel_stack=1"),
         _Test(2, "many\n"),
         _Test(2, "large\n"),
         *(_Test(2, line) for line in _twice(draw)),
-        _Test(3, "".join(_number(draw) for _ in range(NUMBERS)) + "%d 12"),
+        _Test(3, "".join(_number(draw) for _ in range(NUMBERS)) + _number(draw).rstrip()),
     ]
 
 

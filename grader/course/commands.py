@@ -89,9 +89,7 @@ def _own(exercise: Exercise) -> Path:
 
 
 def _seed(exercise: Exercise, option: int | None) -> int:
-    """Return the requested seed, else the seed of the stage's last failure, else a random seed."""
-    if exercise.stage is None:
-        return 0  # the tests of electives use no random numbers
+    """Return the requested seed, else that of the exercise's last failure, else a random seed."""
     kept = records.failed_seed(exercise.name)
     if seed.requested(option) is None and kept is not None:
         chosen, message = kept, f"seed {kept}, with which {exercise.label} did not pass last time"

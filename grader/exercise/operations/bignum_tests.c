@@ -200,8 +200,10 @@ static void operate(struct fib_call *call, const struct request *r,
 	else if (STAGE_RESULT_IS_GROWN)
 		c = (old = tests_read_operand(call, text, 0, false)).number;
 	else if (!STAGE_RESULT_IS_RETURNED) {
-		c = tests_new_number(call, room);
-		tested_set_size(c, random_size(room));
+		size_t capacity = room * random_size(2);
+
+		c = tests_new_number(call, capacity);
+		tested_set_size(c, random_size(capacity));
 	}
 	made = c;
 	blocks = allocator.blocks;

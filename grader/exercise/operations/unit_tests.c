@@ -169,7 +169,7 @@ static void limit_time(const struct request *r)
  * The stack of a kernel thread has 16 KB. The sanitizers and this program need
  * more, but not as much as a recursion for each step.
  */
-#define STACK_BYTES (512 << 10)
+#define STACK_BYTES (128 << 10)
 
 int main(void)
 {
