@@ -30,13 +30,16 @@ long image_switch(const struct image *in, struct image *out, long file,
 		what(8) what(9) what(10) what(11) what(12) what(13) what(14) \
 			what(15)
 #define TEXT(x) #x
-#define X87_ONE(what, base, i) \
-	"	" what "	600+8*" TEXT(i) "(%" base ")\n"
-#define X87(what, base, a, b, c, d, e, f, g)                                 \
-	X87_ONE(what, base, a)                                               \
-	X87_ONE(what, base, b) X87_ONE(what, base, c) X87_ONE(what, base, d) \
-		X87_ONE(what, base, e) X87_ONE(what, base, f)                \
-			X87_ONE(what, base, g)
+#define LOAD_ST                              \
+	"	fldl	648(%rdi)\n	fldl	640(%rdi)\n" \
+	"	fldl	632(%rdi)\n	fldl	624(%rdi)\n" \
+	"	fldl	616(%rdi)\n	fldl	608(%rdi)\n" \
+	"	fldl	600(%rdi)\n"
+#define STORE_ST                               \
+	"	fstpl	600(%r11)\n	fstpl	608(%r11)\n" \
+	"	fstpl	616(%r11)\n	fstpl	624(%r11)\n" \
+	"	fstpl	632(%r11)\n	fstpl	640(%r11)\n" \
+	"	fstpl	648(%r11)\n"
 #define LOAD16(i) "	movdqu	72+32*" TEXT(i) "(%rdi), %xmm" TEXT(i) "\n"
 #define LOAD32(i) "	vmovdqu	72+32*" TEXT(i) "(%rdi), %ymm" TEXT(i) "\n"
 #define STORE16(i) "	movdqu	%xmm" TEXT(i) ", 72+32*" TEXT(i) "(%r11)\n"
@@ -47,47 +50,38 @@ __asm__("	.text\n"
 	"	push	%rbp\n	push	%rbx\n	push	%r12\n"
 	"	push	%r13\n	push	%r14\n	push	%r15\n"
 	"	push	%rdx\n	push	%rcx\n	push	%rsi\n"
-	"	fninit\n" X87(
-		"fldl", "rdi", 6, 5, 4, 3, 2, 1,
-		0) "	fldl	584(%rdi)\n	fldcw	596(%rdi)\n"
-		   "	ldmxcsr	592(%rdi)\n"
-		   "	cmpw	$0, 598(%rdi)\n	jne	1f\n" EACH(
-			   LOAD16) "	jmp	2f\n"
-				   "1:\n" EACH(
-					   LOAD32) "2:	mov	0(%rdi), %rbx\n	mov	8(%rdi), %rbp\n"
-						   "	mov	16(%rdi), %r8\n	mov	24(%rdi), %r9\n"
-						   "	mov	32(%rdi), %r10\n	mov	40(%rdi), %r12\n"
-						   "	mov	48(%rdi), %r13\n	mov	56(%rdi), %r14\n"
-						   "	mov	64(%rdi), %r15\n"
-						   "	mov	16(%rsp), %rdi\n	mov	8(%rsp), %rdx\n"
-						   "	mov	$0x4603, %esi\n	mov	$16, %eax\n"
-						   "	syscall\n"
-						   "	mov	0(%rsp), %r11\n"
-						   "	mov	%rbx, 0(%r11)\n	mov	%rbp, 8(%r11)\n"
-						   "	mov	%r8, 16(%r11)\n	mov	%r9, 24(%r11)\n"
-						   "	mov	%r10, 32(%r11)\n	mov	%r12, 40(%r11)\n"
-						   "	mov	%r13, 48(%r11)\n	mov	%r14, 56(%r11)\n"
-						   "	mov	%r15, 64(%r11)\n"
-						   "	cmpw	$0, 598(%r11)\n	jne	3f\n" EACH(
-							   STORE16) "	jmp	4f\n"
-								    "3:\n" EACH(
-									    STORE32) "	vzeroupper\n"
-										     "4:	fnstcw	596(%r11)\n	stmxcsr	592(%r11)\n"
-										     "	fstpl	584(%r11)\n" X87(
-											     "fstpl",
-											     "r11",
-											     0,
-											     1,
-											     2,
-											     3,
-											     4,
-											     5,
-											     6) "	fninit\n"
-												"	movl	$0x1f80, 4(%rsp)\n	ldmxcsr	4(%rsp)\n"
-												"	add	$24, %rsp\n"
-												"	pop	%r15\n	pop	%r14\n	pop	%r13\n"
-												"	pop	%r12\n	pop	%rbx\n	pop	%rbp\n"
-												"	ret\n");
+	"	fninit\n" LOAD_ST
+	"	fldl	584(%rdi)\n	fldcw	596(%rdi)\n"
+	"	ldmxcsr	592(%rdi)\n"
+	"	cmpw	$0, 598(%rdi)\n	jne	1f\n" EACH(
+		LOAD16) "	jmp	2f\n"
+			"1:\n" EACH(
+				LOAD32) "2:	mov	0(%rdi), %rbx\n	mov	8(%rdi), %rbp\n"
+					"	mov	16(%rdi), %r8\n	mov	24(%rdi), %r9\n"
+					"	mov	32(%rdi), %r10\n	mov	40(%rdi), %r12\n"
+					"	mov	48(%rdi), %r13\n	mov	56(%rdi), %r14\n"
+					"	mov	64(%rdi), %r15\n"
+					"	mov	16(%rsp), %rdi\n	mov	8(%rsp), %rdx\n"
+					"	mov	$0x4603, %esi\n	mov	$16, %eax\n"
+					"	syscall\n"
+					"	mov	0(%rsp), %r11\n"
+					"	mov	%rbx, 0(%r11)\n	mov	%rbp, 8(%r11)\n"
+					"	mov	%r8, 16(%r11)\n	mov	%r9, 24(%r11)\n"
+					"	mov	%r10, 32(%r11)\n	mov	%r12, 40(%r11)\n"
+					"	mov	%r13, 48(%r11)\n	mov	%r14, 56(%r11)\n"
+					"	mov	%r15, 64(%r11)\n"
+					"	cmpw	$0, 598(%r11)\n	jne	3f\n" EACH(
+						STORE16) "	jmp	4f\n"
+							 "3:\n" EACH(
+								 STORE32) "	vzeroupper\n"
+									  "4:	fnstcw	596(%r11)\n	stmxcsr	592(%r11)\n"
+									  "	fstpl	584(%r11)\n" STORE_ST
+									  "	fninit\n"
+									  "	movl	$0x1f80, 4(%rsp)\n	ldmxcsr	4(%rsp)\n"
+									  "	add	$24, %rsp\n"
+									  "	pop	%r15\n	pop	%r14\n	pop	%r13\n"
+									  "	pop	%r12\n	pop	%rbx\n	pop	%rbp\n"
+									  "	ret\n");
 
 _Static_assert(FIBERS_SWITCH == 0x4603, "as in image_switch");
 _Static_assert(offsetof(struct image, x87) == 584, "as in image_switch");
