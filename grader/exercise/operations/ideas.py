@@ -69,8 +69,9 @@ SPARSE, IN_PLACE = "-sparse", "-in-place"
 ONES = (1, 5)
 # The digits of a run of zeros, if the number consists of digits.
 RUNS = (17, 100)
-# The ratio of the sizes of two operands is between these, if it is not 1.
-RATIOS = (0.02, 0.8)
+# The ratio of the sizes of two operands is between these, if it is not 1. Without a seed it is not
+# below COMPARED, because another method is then compared, for which no bound is known at far sizes.
+RATIOS, COMPARED = (0.02, 0.8), 0.25
 # If tasks.toml has a size of the second operand, the drawn size is at least this part of it.
 NEARLY = 0.95
 # The most bits by which a number is shifted.
@@ -281,7 +282,10 @@ def _varied(stage: Stage, wanted: CountedCall, seed: int | None) -> list[Counted
     if not several or stage.traits.subquadratic:
         return calls
     for i in range(drawing.randrange(2), len(calls), 2):
-        ratio = math.exp(drawing.uniform(*map(math.log, RATIOS)))
+        # A method for long numbers need not be good for much shorter ones.
+        nearest = wanted.least * COMPARED / calls[i].size
+        ends = max(nearest, RATIOS[0] if seed is not None else COMPARED), RATIOS[1]
+        ratio = math.exp(drawing.uniform(*map(math.log, ends)))
         calls[i] = replace(calls[i], second=max(1, int(calls[i].size * ratio)))
     return calls
 
