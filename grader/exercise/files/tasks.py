@@ -38,10 +38,6 @@ UNBOUNDED = 2**63 - 1
 SIZES = 2
 # `make par` counts such a call at SPREAD + 1 sizes.
 SPREAD = 6
-# A range is wide if its ends have a larger ratio than WIDE. From the last of NEAR_THE_END parts of
-# such a range, one more size is drawn.
-WIDE = 16
-NEAR_THE_END = 16
 # A product of factors of different sizes has fewer pairs of limbs than one of two factors of the
 # larger size. Its largest allowed count is less by this power of their ratio. It is not less in
 # proportion, because code with a row for each limb of the longer factor takes more for each pair.
@@ -74,9 +70,8 @@ class CountedCall:
         """Return the calls to count, with sizes that the seed determines.
 
         Divide the range into parts of equal ratio, and draw one size from each part, so that
-        different sizes are tested. In a wide range, draw one more near its end, because some code
-        is right only up to some length. Of a range of n, count the last n as well: it may have more
-        one bits than any other. Without a seed, return sizes that are spread over the range.
+        different sizes are tested. Of a range of n, count the last n as well: it may have more one
+        bits than any other. Without a seed, return sizes that are spread over the range.
         """
         if not self.least:
             return (self,)
@@ -88,8 +83,6 @@ class CountedCall:
             places = [(i + drawing.random()) / self.sizes for i in range(self.sizes)]
             if self.operation == COMPUTE:
                 places.append(1)
-            elif ratio > WIDE:
-                places.append(1 - drawing.random() / NEAR_THE_END)
         return tuple(self._of_size(round(self.least * ratio**place)) for place in places)
 
     def _of_size(self, size: int) -> CountedCall:
