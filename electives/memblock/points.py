@@ -144,7 +144,7 @@ class _Counted:
         """Return the problem if the calls exceed a part of the kernel's count, or "".
 
         They must not exceed it in any of the arrays. The worst array is named.
-        enough: returns the required factor between both counts in an array of so many regions.
+        enough: returns the required factor between both counts, from the number of regions.
         """
         if self.wrong:
             return self.wrong

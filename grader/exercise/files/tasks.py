@@ -33,8 +33,8 @@ UNITS = {
 # The calls that are not operations on numbers. The size of a call of COMPUTE is n.
 COMPUTE, DECIMAL = "compute", "decimal"
 UNBOUNDED = 2**63 - 1
-# If a call has a range of sizes, it is counted at one size in each octave, and at least at so many,
-# unless tasks.toml has a number.
+# If a call has a range of sizes, it is counted at one size in each octave, but at least at SIZES
+# sizes, unless tasks.toml has a number.
 SIZES = 2
 # `make par` counts such a call at SPREAD + 1 sizes.
 SPREAD = 6

@@ -176,7 +176,7 @@ def second_lengths(rng: random.Random, length: int) -> tuple[int, ...]:
 
 
 def _of_length(rng: random.Random, bits: int) -> int:
-    """Return a random number that has so many bits, or a number with long carries."""
+    """Return a number of this length: random, with runs of equal bits, or with ones only."""
     top = 1 << bits - 1
     return top | rng.choice((rng.getrandbits(bits), _runs(rng, bits), top - 1))
 
@@ -337,7 +337,7 @@ def _decimals(rng: random.Random, stage: Stage) -> Iterator[OperationCase]:
 
 
 def large_room(rng: random.Random, count: int) -> int:
-    """Return a random number of bytes that is enough for so many digits."""
+    """Return a random size of a buffer, in bytes, in which `count` digits have room."""
     return max(count, min(_MOST_ROOM, any_length(rng, count, _MOST_ROOM_TIMES * count)))
 
 
@@ -407,7 +407,7 @@ def _creations(rng: random.Random, stage: Stage) -> Iterator[OperationCase]:
     yield from _SUMS(rng, stage)
     for size in (2**64 // 8 - 1, 2**64 // 24, 2**61 - rng.randrange(2, 1000)):
         yield OperationCase(f"create {size} 3", "ENOMEM", size)
-    # So many limbs that the number of bytes, modulo 2^64, is small.
+    # For these numbers of limbs, the number of bytes is small modulo 2^64.
     for count, times in itertools.product(range(1, 10), range(1, 8)):
         size = times * 2**64 // (8 * count) + rng.randrange(1000)
         yield OperationCase(f"create {size} {count}", "ENOMEM", size)

@@ -120,7 +120,7 @@ def _longest(stage: Stage, part: int = 1) -> int:
 
 
 def _any(rng: random.Random, limbs: int) -> str:
-    """Return a number of so many limbs, whose top limb has any number of digits."""
+    """Return a number with `limbs` limbs. The top limb has any number of digits."""
     nines = "9" * (LIMB_DIGITS * limbs)
     digits = rng.choice((_some(rng, limbs), _some(rng, limbs), nines))
     return digits[rng.randrange(LIMB_DIGITS) :].lstrip("0") or "1"
