@@ -55,7 +55,7 @@ static const struct function *find(const char *op)
 	return NULL;
 }
 
-/* Return whether the operands are about equally long, or which one is longer. */
+/* Return 0 if the lengths differ by at most an eighth, 2 if A is longer, and 1 if B is. */
 static unsigned int relation_of(const struct function *f,
 				const struct request *r)
 {
