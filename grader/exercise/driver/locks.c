@@ -329,6 +329,7 @@ void first_atomic(const volatile void *address, bool write)
 	{                               \
 		locks_released(lock);   \
 		__real_##name(lock);    \
+		race_wait();            \
 	}
 
 #define RELEASE_FLAGS(name, type)                            \
@@ -338,6 +339,7 @@ void first_atomic(const volatile void *address, bool write)
 	{                                                    \
 		locks_released(lock);                        \
 		__real_##name(lock, flags);                  \
+		race_wait();                                 \
 	}
 
 #define SPINNING(kind, type)                         \
