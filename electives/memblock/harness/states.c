@@ -21,6 +21,8 @@
 #define STATIC_REGIONS 128ul
 #define MOST_REGIONS 8192ul
 #define ACROSS 8ul
+/* The additional distance of the regions in one part of the array. */
+#define FURTHER_PAGES 4ul
 
 struct places {
 	unsigned long regions, middle, first, across, covered;
@@ -31,9 +33,9 @@ bool movable_node_enabled;
 
 /*
  * The memory that memblock manages. It must exist, because memblock stores a new array at its upper
- * end. The regions take its lower part: up to three pages each.
+ * end. The regions take its lower part: up to seven pages each.
  */
-static char arena[3 * MOST_REGIONS * 4096 + (1 << 22)]
+static char arena[7 * MOST_REGIONS * 4096 + (1 << 22)]
 	__attribute__((aligned(4096)));
 
 static struct memblock_region many_regions[MOST_REGIONS];
@@ -45,17 +47,24 @@ static const char *const names[] = { "append", "front",	 "second",
 static phys_addr_t addresses[MOST_REGIONS + 1];
 
 /*
- * Region i is one page of the arena. Between two regions there are one or two free pages, so that a
- * region's index cannot be computed as if all distances were equal.
+ * Region i of @regions is one page of the arena. Between two regions there are
+ * one or two free pages in one part of the array, and five or six in the other,
+ * so that a region's index cannot be estimated from its address. @regions also
+ * selects the distances.
  */
-static void place_regions(void)
+static void place_regions(unsigned long regions)
 {
-	unsigned long page = 4;
+	unsigned long page = 4, random = regions;
+	unsigned long border = regions / 3 + regions % (regions / 3 + 1);
 
 	for (unsigned long i = 0; i <= MOST_REGIONS; i++) {
 		addresses[i] =
 			(phys_addr_t)(unsigned long)arena + page * PAGE_SIZE;
-		page += 2 + ((i + 1) * 0x9e3779b97f4a7c15 >> 63);
+		/* Knuth's linear congruential generator; its high bits are random. */
+		random = random * 6364136223846793005 + 1442695040888963407;
+		page += 2 + (random >> 63);
+		if ((i < border) == regions % 2)
+			page += FURTHER_PAGES;
 	}
 }
 
@@ -216,13 +225,13 @@ int main(int argc, char **argv)
 {
 	struct memblock initial;
 
-	place_regions();
 	memblock_allow_resize();
 	memblock_add((phys_addr_t)(unsigned long)arena, sizeof(arena));
 	initial = memblock;
 	for (int i = 1; i < argc; i++) {
 		struct places at = places(argv[i]);
 
+		place_regions(at.regions);
 		for (enum call call = APPEND; call <= COVERED; call++)
 			count(&initial, call, &at);
 	}
