@@ -225,13 +225,18 @@ s16 *tested_digits_result(enum tested_operation what,
 	return changed(what, both)->digit;
 }
 
+/* DIGIT_MAX of digits.h, which a submission could change. */
+#define LARGEST_DIGIT 5012
+
 /*
- * Set c to a, whose digits may be negative. If @unique is set, return -EINVAL
- * unless all digits are from 0 to 9999.
+ * Set c to a, whose digits may be negative. Return -EINVAL unless all digits
+ * are from -LARGEST_DIGIT to LARGEST_DIGIT, or from 0 to 9999 if @unique is set.
  */
 static int limbs_of_digits(struct bignum *c, const struct digits *a,
 			   bool unique)
 {
+	const int least = unique ? 0 : -LARGEST_DIGIT;
+	const int most = unique ? DIGIT_BASE - 1 : LARGEST_DIGIT;
 	limb_t power = LIMB_BASE;
 	int carry = 0;
 
@@ -239,7 +244,7 @@ static int limbs_of_digits(struct bignum *c, const struct digits *a,
 	for (size_t i = 0; i < a->size; i++) {
 		int digit = a->digit[i] + carry;
 
-		if (unique && (digit < 0 || digit >= DIGIT_BASE))
+		if (a->digit[i] < least || a->digit[i] > most)
 			return -EINVAL;
 		carry = digit < 0 ? -1 : digit >= DIGIT_BASE;
 		digit -= carry * DIGIT_BASE;
@@ -325,7 +330,8 @@ static int operate_on_digits(enum tested_operation what, struct bignum *c,
 		err = tested_digits_operate(what, both, NULL, 0);
 	if (!err)
 		err = limbs_of_digits(c, changed(what, both),
-				      what == TESTED_UNIQUE);
+				      what == TESTED_UNIQUE ||
+					      what == TESTED_TEXT);
 	fib_free(both);
 	return err;
 }

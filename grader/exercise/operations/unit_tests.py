@@ -93,6 +93,10 @@ def _asked(tried: OperationCase, sign: str) -> str:
     return f"{verb}({', '.join(shown)})"
 
 
+# The operations whose results are digits, which bignum_adapter.c checks; it returns -EINVAL.
+_OF_DIGITS = ("twice_", "fifth", "unique", "fft_")
+
+
 def _shown(tried: OperationCase, sign: str, got: str) -> str:
     """Return a message with the request and both results, from their first different digit on."""
     want, asked = tried.expected, _asked(tried, sign)
@@ -109,6 +113,8 @@ def _shown(tried: OperationCase, sign: str, got: str) -> str:
         message = f"the return value {got.removeprefix('ERROR ')}"
         if tried.request.startswith("decimal") and got == "ERROR 0":
             message = f"no digit: {message}"
+        elif tried.request.startswith(_OF_DIGITS) and got == "ERROR -22":
+            message = "a digit outside of the range that digits.h allows"
     return f"{asked}: expected {sign if want != 'ERANGE' else ''}{_short(want)}, got {message}"
 
 
