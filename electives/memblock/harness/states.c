@@ -49,8 +49,9 @@ static phys_addr_t addresses[MOST_REGIONS + 1];
 /*
  * Region i of @regions is one page of the arena. Between two regions there are
  * one or two free pages in one part of the array, and five or six in the other,
- * so that a region's index cannot be estimated from its address. @regions also
- * selects the distances.
+ * so that a region's index cannot be estimated from its address. The border of
+ * the parts is between one and two thirds of the array. @regions determines it,
+ * which part comes first, and the distances.
  */
 static void place_regions(unsigned long regions)
 {

@@ -323,23 +323,23 @@ void first_atomic(const volatile void *address, bool write)
 	}
 
 /*
- * Wait after the release of a lock, but not after the release of the grader's
- * own lock, because each access takes it.
+ * Let the other caller act after the release of a lock of the driver. The
+ * grader's own lock is released at each access, so do not wait after that.
  */
-static void wait_without(const void *lock)
+static void wait_after_release(const void *lock)
 {
 	if (lock != &kit_lock)
 		race_wait();
 }
 
-#define RELEASE(name, type)             \
-	void __real_##name(type *lock); \
-	void __wrap_##name(type *lock); \
-	void __wrap_##name(type *lock)  \
-	{                               \
-		locks_released(lock);   \
-		__real_##name(lock);    \
-		wait_without(lock);     \
+#define RELEASE(name, type)               \
+	void __real_##name(type *lock);   \
+	void __wrap_##name(type *lock);   \
+	void __wrap_##name(type *lock)    \
+	{                                 \
+		locks_released(lock);     \
+		__real_##name(lock);      \
+		wait_after_release(lock); \
 	}
 
 #define RELEASE_FLAGS(name, type)                            \
@@ -349,7 +349,7 @@ static void wait_without(const void *lock)
 	{                                                    \
 		locks_released(lock);                        \
 		__real_##name(lock, flags);                  \
-		wait_without(lock);                          \
+		wait_after_release(lock);                    \
 	}
 
 #define SPINNING(kind, type)                         \
