@@ -41,6 +41,7 @@ FILES = (0, 1)
 # calls may not. So the calls for this test change nothing in either case.
 FAILS = (1, 2)
 LONGEST_WRITE = 60  # The client's texts have less than 64 bytes.
+LARGEST_WRITE = (1 << 31) - 4096  # bytes, Linux's MAX_RW_COUNT
 ROUNDS = 2  # The number of calls of each kind in one state of the notebook.
 LARGEST = texts.word(str(MAX_N))
 LINE = len(f"{expected_values.digits(MAX_N)}\n")
@@ -184,6 +185,21 @@ class _Drawing:
         zeros = "0" * self.random.randrange(INPUT, LONGEST_WRITE)
         self._write(self.random.choice((f"1{zeros}", f"{zeros}1")))
 
+    def write_long(self) -> None:
+        """Write a number and zero bytes: more bytes than a number may have, of all magnitudes.
+
+        The size differs from the number's size by a multiple of a power of two. The largest is the
+        largest write that Linux passes to a driver.
+        """
+        for bits in range(4, 31):
+            text = f"{self.random.randint(0, MAX_N)}{self.random.choice(('', chr(10)))}"
+            times = self.random.randrange(1, 1 << 31 - bits)
+            size = min(len(text) + (times << bits), LARGEST_WRITE)
+            self.model.calls += 1
+            title = "write more bytes than a number may have"
+            request = f"longwrite {self.file} {texts.word(text)} {size}"
+            self.cases.append(case(title, request, EINVAL))
+
     def write_line_too_long(self) -> None:
         """Write the longest line, which fails when the notebook is full."""
         self._write(str(MAX_N))
@@ -324,10 +340,10 @@ KINDS: dict[str, tuple[Kind, ...]] = {
 
 # Calls by the name of a task. They are slow, so they are made for this task only, and not for the
 # tasks after it. Each begins with a notebook that contains text.
-ONCE: dict[str, Kind] = {
-    "write": _Drawing.read_much,
-    "position": _Drawing.seek_far,
-    "ioctl": _Drawing.unknown_requests,
+ONCE: dict[str, tuple[Kind, ...]] = {
+    "write": (_Drawing.read_much, _Drawing.write_long),
+    "position": (_Drawing.seek_far,),
+    "ioctl": (_Drawing.unknown_requests,),
 }
 
 
@@ -342,8 +358,8 @@ def drawn(tasks: Sequence[str], seed: int) -> list[DriverCase]:
     if "write" in tasks:
         drawing.fill()
         drawing.calls_of_each_kind()
-    if tasks[-1] in ONCE:
-        ONCE[tasks[-1]](drawing)
+    for kind in ONCE.get(tasks[-1], ()):
+        kind(drawing)
     if "ioctl" in tasks:
         drawing.clear()
         drawing.clear()

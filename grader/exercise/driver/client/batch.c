@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
@@ -75,6 +76,27 @@ static void do_write(const struct request *r)
 	memset(memory, '9', sizeof(memory));
 	memcpy(memory, text, size);
 	answer(write(file(r), memory, size));
+}
+
+/*
+ * Write SIZE bytes that begin with TEXT. The pages are not touched, so that a
+ * size of 2 GB needs no memory.
+ */
+static void do_long_write(const struct request *r)
+{
+	size_t size = (size_t)number(r, 3);
+	char *memory = mmap(NULL, size, PROT_READ | PROT_WRITE,
+			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	char text[64];
+
+	if (memory == MAP_FAILED) {
+		answer(-1);
+		return;
+	}
+	snprintf(text, sizeof(text), "%s", word(r, 2));
+	memcpy(memory, text, unescape(text));
+	answer(write(file(r), memory, size));
+	munmap(memory, size);
 }
 
 static void do_bad_write(const struct request *r)
@@ -385,6 +407,8 @@ static bool serve(const struct request *r)
 		do_read(r, true);
 	else if (!strcmp(verb, "write"))
 		do_write(r);
+	else if (!strcmp(verb, "longwrite"))
+		do_long_write(r);
 	else if (!strcmp(verb, "badwrite"))
 		do_bad_write(r);
 	else if (!strcmp(verb, "fill"))

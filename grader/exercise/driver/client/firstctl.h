@@ -11,6 +11,7 @@
  *	read H SIZE [good|null|half|fresh]
  *	pread H SIZE OFFSET	the return value, bytes touched, the text
  *	write H TEXT		in memory, digits follow the text
+ *	longwrite H TEXT SIZE	zero bytes follow the text
  *	badwrite H null|half	write two bytes from NULL, or with half of them
  *				unmapped
  *	fill H TEXT		write until a write fails: the number of writes,
@@ -41,7 +42,8 @@
  *				first number that the counter does not show, and
  *				its text
  *
- * The following requests run two callers, each with a file of its own. Both are
+ * The following requests run two callers, each with a file of its own. The
+ * files have different names, and thus different inodes. Both callers are
  * threads on one CPU. If the request ends with the word "two", they are two
  * processes, on two CPUs if the machine has a second CPU:
  *

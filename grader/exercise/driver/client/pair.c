@@ -23,6 +23,8 @@
 #include "firstctl.h"
 
 #define FIRST_RACE "/sys/module/first/parameters/race"
+/* A second name of the device. */
+#define OTHER_DEVICE FIRST_DEVICE ".other"
 #define MICROSECONDS_BETWEEN_SIGNALS 500
 
 struct caller {
@@ -202,6 +204,22 @@ static void wait_for_end(void)
 }
 
 /*
+ * Open the device by a second name. Both names have different inodes, so a lock
+ * in the inode does not exclude the other caller.
+ */
+static int open_other(void)
+{
+	struct stat st;
+
+	if (stat(FIRST_DEVICE, &st))
+		return -1;
+	unlink(OTHER_DEVICE);
+	if (mknod(OTHER_DEVICE, S_IFCHR | 0600, st.st_rdev))
+		return -1;
+	return open(OTHER_DEVICE, O_RDWR);
+}
+
+/*
  * Run both callers to the end. If they cannot run, or if a call fails with
  * EINTR without a signal, print the error and return false.
  */
@@ -219,10 +237,10 @@ static bool together(struct caller pair[2], bool same_file)
 		if (pair[i].attribute)
 			pair[i].fd = open_attribute(pair[i].attribute,
 						    pair[i].flags);
-		else if (i && same_file)
-			pair[i].fd = pair[0].fd;
-		else
+		else if (!i)
 			pair[i].fd = open(FIRST_DEVICE, O_RDWR);
+		else
+			pair[i].fd = same_file ? pair[0].fd : open_other();
 		if (pair[i].fd < 0) {
 			printf("%d\n", -errno);
 			return false;
