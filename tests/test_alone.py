@@ -168,3 +168,13 @@ def test_a_function_with_other_parameters_has_no_test(tmp_path: Path) -> None:
     task = tasks.course(10).tasks[0]
     function, reason = alone.broken(stage, task, 1)
     assert (function, reason) == ("add_middle", "c[] is not the sum with the middle product")
+
+
+def test_a_function_must_keep_its_name(tmp_path: Path) -> None:
+    """Otherwise its own test, which could find a mistake, would be lost."""
+    directory = skeleton.write(10, tmp_path, frozenset(range(1, 20)))
+    path = directory / "karatsuba.c"
+    path.write_text(path.read_text().replace("signed_digits(", "digits_with_signs("))
+    wrong, step = first_wrong(10, directory)
+    assert wrong.function == "signed_digits"
+    assert f"signed_digits is wrong: {alone.MISSING}" in wrong.remark

@@ -7,7 +7,8 @@ although a function breaks the bounds that its comment promises. So each functio
 test in alone/, which calls only this function. alone.py appends the tests to the preprocessed texts
 of the stage's files, because most of these functions are static.
 
-A stage without such a function, or whose function has other parameters, has no test of it.
+A stage without such a function, or whose function has other parameters, has no test of it. A
+function that the skeleton gives must keep both.
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ ALONE = (
 FILES = Path(__file__).with_name("alone")
 MAIN = Path(__file__).with_name("alone_main.c")
 RIGHT = "right"
+MISSING = "it does not fit its own test; keep its name and parameters"
 # The processor time limit of the tests, in seconds. A right function takes milliseconds.
 SECONDS = 5
 # The functions of a program and their tests, for alone_main.c.
@@ -47,10 +49,14 @@ const char *(*const alone_tests[])(struct fib_call *call) = {{ {tests} }};
 def broken(stage: Stage, task: Task, seed: int) -> tuple[str, str]:
     """Return a function of a task that fails its own test, and the reason. Return "" if none does.
 
-    All earlier tasks must be right, because the functions of a task may call functions of earlier
-    tasks.
+    A function that the learner writes in place of a stub also fails if it has no test, because its
+    name or parameters have changed. All earlier tasks must be right, because the functions of a
+    task may call functions of earlier tasks.
     """
-    return _first_wrong(_results(stage, _functions(task), seed))
+    functions = _functions(task)
+    found = _results(stage, functions, seed)
+    missing = {one: MISSING for one in functions if one not in found and one not in task.uses}
+    return _first_wrong({**found, **missing})
 
 
 def wrong_function(stage: Stage, task: Task, verb: str, seed: int) -> tuple[str, str]:
