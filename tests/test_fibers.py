@@ -61,6 +61,10 @@ def short(name: str) -> tuple[FiberTest, ...]:
             "cmpxchg_local(&fiber->owner, NULL, me);\n\tsmp_mb()",
             "cmpxchg_local is atomic on one CPU only",
         ),
+        (
+            "NULL;\n\t__atomic_compare_exchange_n(&fiber->owner, &owner, me, 0, 0, 0)",
+            "__atomic_compare_exchange_n is not an operation of the kernel",
+        ),
     ],
 )
 def test_a_claim_must_be_atomic_and_order_later_accesses(claim: str, fault: str) -> None:
@@ -69,6 +73,14 @@ def test_a_claim_must_be_atomic_and_order_later_accesses(claim: str, fault: str)
     assert text.count(kits) == 1
     message = build.unordered(text.replace(kits, claim), "fiber.c")
     assert message == (f"fiber.c: {fault}; use cmpxchg_acquire" if fault else "")
+
+
+def test_a_barrier_must_follow_the_claim_in_the_same_function() -> None:
+    kits = "cmpxchg_acquire(&fiber->owner, NULL, me)"
+    text = (build.SOURCES / "fiber.c").read_text()
+    relaxed = text.replace(kits, "cmpxchg_relaxed(&fiber->owner, NULL, me)")
+    message = build.unordered(f"{relaxed}\nvoid other(void)\n{{\n\tsmp_mb();\n}}\n", "fiber.c")
+    assert "cmpxchg_relaxed does not order" in message
 
 
 @pytest.mark.parametrize(

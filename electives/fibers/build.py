@@ -60,8 +60,9 @@ STANDS_FOR = {
 # The functions that a file of variants/ replaces in the whole module.
 WRAPPED = {
     "readers": (
-        *("xa_erase", "__xa_erase", "xa_store", "__xa_store", "xas_store"),
-        *("kfree", "kvfree", "kfree_sensitive", "put_pid"),
+        *("fibers_convert", "fibers_create", "fibers_delete", "fibers_end"),
+        *("kfree", "kvfree", "kfree_sensitive", "krealloc", "krealloc_noprof"),
+        *("get_task_pid", "put_pid"),
     )
 }
 
@@ -121,11 +122,14 @@ def excluded() -> list[str]:
     return source_folder.excluded(folder, SOURCES, TASK_FILES)
 
 
-# Operations that do not order later accesses, and the barriers that may follow them.
+# Operations that do not order later accesses, and the barriers that may follow them in the same
+# function.
 _UNORDERED = re.compile(r"\w*xchg\w*_(?:relaxed|release)")
 # Operations that are atomic on one CPU only. No barrier makes them atomic.
 _LOCAL = re.compile(r"\w*xchg\w*_local\w*|(?:this|raw)_cpu_\w*xchg\w*")
-_BARRIERS = {"smp_mb", "smp_rmb", "smp_mb__after_atomic", "smp_acquire__after_ctrl_dep"}
+_BARRIERS = {"smp_mb", "smp_mb__after_atomic", "smp_acquire__after_ctrl_dep"}
+# The compiler's operations. Their order is an argument, and the kernel has its own.
+_COMPILERS = re.compile(r"__(?:atomic|sync)_\w+")
 
 
 def unordered(text: str, shown: str) -> str:
@@ -136,10 +140,13 @@ def unordered(text: str, shown: str) -> str:
     words = allowed_c.words(text)
     if local := sorted(filter(_LOCAL.fullmatch, words)):
         return f"{shown}: {local[0]} is atomic on one CPU only; use cmpxchg_acquire"
-    found = sorted(filter(_UNORDERED.fullmatch, words))
-    if not found or words & _BARRIERS:
-        return ""
-    return f"{shown}: {found[0]} does not order later accesses; use cmpxchg_acquire"
+    if compilers := sorted(filter(_COMPILERS.fullmatch, words)):
+        return f"{shown}: {compilers[0]} is not an operation of the kernel; use cmpxchg_acquire"
+    for found in _UNORDERED.finditer(text):
+        rest = text[found.end() :].partition("\n}")[0]
+        if found[0] in words and not allowed_c.words(rest) & _BARRIERS:
+            return f"{shown}: {found[0]} does not order later accesses; use cmpxchg_acquire"
+    return ""
 
 
 def _check(recipe_to_check: Recipe) -> None:

@@ -20,9 +20,10 @@ LIMITS = ResourceLimits(wall_seconds=60, cpu_seconds=30)
 # Symbols that other solutions may use. Symbols that the compiler or the kernel's configuration adds
 # are in the kit's module, too, except for variants of their names.
 ALSO = re.compile(
-    # memory
-    r"__kmalloc\w*|kmalloc_(caches|trace|large)\w*|random_kmalloc_seed|k(v?z?free|v?realloc)\w*"
-    r"|kfree_sensitive|kmemdup\w*|mem(cpy|set|move|cmp)|__?copy_(to|from)_user|raw_copy_\w+_user"
+    # memory; variants/readers.c checks each function that frees
+    r"kv?free|kfree_sensitive|kvfree_call_rcu|krealloc(_noprof)?"
+    r"|__kmalloc\w*|kmalloc_(caches|trace|large)\w*|random_kmalloc_seed|kmemdup\w*"
+    r"|mem(cpy|set|move|cmp)|__?copy_(to|from)_user|raw_copy_\w+_user"
     r"|__(get|put)_user_\w+|__(check_object_size|copy_overflow)|validate_usercopy_range"
     # tables, lists and bits
     r"|(__)?(xa|xas|idr|ida)_\w+|radix_tree_\w+|__list_\w+|rb_\w+|__rb_\w+|_find_\w+|__bitmap_\w+"
@@ -32,7 +33,7 @@ ALSO = re.compile(
     r"|call_rcu|synchronize_rcu|rcu_barrier|rcu_lock_map|__rcu_read_(un)?lock|rcu_read_lock_\w+"
     r"|lock_(acquire|release|is_held_type)|(debug_)?lockdep_\w+|debug_locks\w*"
     # threads and their registers
-    r"|pid_task|get_pid_task|find_(get_pid|vpid)|(get|put)_pid|get_task_pid|pid_v?nr\w*"
+    r"|pid_task|get_pid_task|find_vpid|(get|put)_pid|get_task_pid|pid_v?nr\w*"
     r"|__task_pid_nr_ns|__put_task_struct\w*|__mmdrop|current_task|pcpu_hot|task_size"
     r"|kernel_fpu_(begin_mask|end)"
     # time, messages, and functions to which the compiler adds calls

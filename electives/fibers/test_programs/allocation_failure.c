@@ -33,6 +33,14 @@ static long keeps(void)
 	return fiber_local_set(key, 1);
 }
 
+static void keeps_value(void)
+{
+	uint64_t value = 0;
+
+	SAME(fiber_local_get(key, &value), 0);
+	SAME(value, 1);
+}
+
 /*
  * Repeat the call and make its first, second, ... allocation fail. Return the
  * number of its allocations.
@@ -47,6 +55,8 @@ static int each_fails(long (*call)(void))
 		if (fault_disarm())
 			return (int)k - 1;
 		CHECK(said >= 0 || said == -ENOMEM);
+		if (said >= 0 && call == keeps)
+			keeps_value();
 		if (said >= 0 && call == opens)
 			close(fibers_file);
 	}

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Replaces fiber.c: report an entry that is removed from a table and freed
- * before an RCU grace period has passed. Readers may still use such an entry.
- * The check does not need a reader at that moment. When the module is removed,
- * report references to threads that were taken and not released. The linker
- * redirects the calls of the whole module to this file (WRAPPED in build.py),
- * so no other name of a function avoids the check.
+ * Replaces fiber.c: report an entry of a table that is freed, or loses its
+ * reference to a struct pid, before an RCU grace period has passed. Readers may
+ * still use such an entry. The check does not need a reader at that moment, and
+ * does not depend on how the entry is removed: it notes the entries that a
+ * table has when a call begins. When the module is removed, report references
+ * to threads that were taken and not released. The linker redirects the calls
+ * of the whole module to this file (WRAPPED in build.py), so no other name of a
+ * function avoids the check; imports.py allows no other function that frees.
  */
 #include <linux/module.h>
 #include <linux/pid.h>
@@ -17,26 +19,100 @@
 
 #include "table.h"
 
-/* More entries than a test removes between two grace periods. */
-#define MOST_REMOVED 4096
+/* More entries than the tests have or remove between two grace periods. */
+#define MOST_ENTRIES 4096
 
-/* The latest removed entries, with the RCU state at their removal. */
-static struct removed {
+/* Entries that a table had, with the RCU state at the latest such moment. */
+static struct present {
 	const void *entry;
+	const struct pid *pid; /* of a thread, or NULL */
+	const struct table *table;
 	unsigned long when;
-} removed[MOST_REMOVED];
-static unsigned int removals;
-static DEFINE_SPINLOCK(removed_lock);
+} present[MOST_ENTRIES];
+/* The references of the module to each struct pid. */
+static struct reference {
+	const struct pid *pid;
+	int count;
+} references[MOST_ENTRIES];
+static DEFINE_SPINLOCK(lock);
 
-static void *note_removed(void *entry)
+/* The entry may have readers until a grace period has passed since then. */
+static bool has_readers(const struct present *p)
+{
+	return p->entry && !poll_state_synchronize_rcu(p->when);
+}
+
+static void note(const void *entry, const struct pid *pid,
+		 const struct table *table)
+{
+	struct present *free = NULL;
+
+	for (int i = 0; i < MOST_ENTRIES; i++) {
+		struct present *p = &present[i];
+
+		if (p->entry == entry) {
+			free = p;
+			break;
+		}
+		if (!free && !has_readers(p))
+			free = p;
+	}
+	if (free)
+		*free = (struct present){ entry, pid, table,
+					  get_state_synchronize_rcu() };
+	else
+		pr_err("BUG: more than %d entries\n", MOST_ENTRIES);
+}
+
+/* The caller holds the table's lock. */
+static void note_all(struct table *table)
+{
+	struct thread *thread;
+	struct fiber *fiber;
+	unsigned long i, flags;
+
+	spin_lock_irqsave(&lock, flags);
+	xa_for_each(&table->threads, i, thread)
+		note(thread, thread->pid, table);
+	xa_for_each(&table->fibers, i, fiber)
+		note(fiber, NULL, table);
+	spin_unlock_irqrestore(&lock, flags);
+}
+
+#define BEGINS(name, arguments, ...)            \
+	long __real_##name(__VA_ARGS__);        \
+	long __wrap_##name(__VA_ARGS__);        \
+	long __wrap_##name(__VA_ARGS__)         \
+	{                                       \
+		note_all(table);                \
+		return __real_##name arguments; \
+	}
+
+BEGINS(fibers_convert, (table), struct table *table)
+BEGINS(fibers_create, (table, wanted), struct table *table,
+       const struct fibers_create *wanted)
+BEGINS(fibers_delete, (table, id), struct table *table, unsigned long id)
+
+/* The last file of a table is closed, so its entries have no readers. */
+void __real_fibers_end(struct table *table);
+void __wrap_fibers_end(struct table *table);
+void __wrap_fibers_end(struct table *table)
 {
 	unsigned long flags;
 
-	spin_lock_irqsave(&removed_lock, flags);
-	removed[removals++ % MOST_REMOVED] =
-		(struct removed){ entry, get_state_synchronize_rcu() };
-	spin_unlock_irqrestore(&removed_lock, flags);
-	return entry;
+	spin_lock_irqsave(&lock, flags);
+	for (int i = 0; i < MOST_ENTRIES; i++)
+		if (present[i].table == table)
+			present[i].entry = NULL;
+	spin_unlock_irqrestore(&lock, flags);
+	__real_fibers_end(table);
+}
+
+static void report(const char *early)
+{
+	pr_err("BUG: %s while readers under RCU may still use it; pass it to call_rcu\n",
+	       early);
+	dump_stack();
 }
 
 static void check_readers(const void *entry)
@@ -44,34 +120,13 @@ static void check_readers(const void *entry)
 	bool early = false;
 	unsigned long flags;
 
-	spin_lock_irqsave(&removed_lock, flags);
-	for (int i = 0; entry && i < MOST_REMOVED; i++)
-		if (removed[i].entry == entry &&
-		    !poll_state_synchronize_rcu(removed[i].when))
-			early = true;
-	spin_unlock_irqrestore(&removed_lock, flags);
-	if (early) {
-		pr_err("BUG: freed while readers under RCU may still use it; pass it to call_rcu\n");
-		dump_stack();
-	}
+	spin_lock_irqsave(&lock, flags);
+	for (int i = 0; entry && i < MOST_ENTRIES; i++)
+		early |= present[i].entry == entry && has_readers(&present[i]);
+	spin_unlock_irqrestore(&lock, flags);
+	if (early)
+		report("freed");
 }
-
-/* Replace a function that returns the entry that it has removed. */
-#define REMOVES(name, arguments, ...)                         \
-	void *__real_##name(__VA_ARGS__);                     \
-	void *__wrap_##name(__VA_ARGS__);                     \
-	void *__wrap_##name(__VA_ARGS__)                      \
-	{                                                     \
-		return note_removed(__real_##name arguments); \
-	}
-
-REMOVES(xa_erase, (xa, i), struct xarray *xa, unsigned long i)
-REMOVES(__xa_erase, (xa, i), struct xarray *xa, unsigned long i)
-REMOVES(xa_store, (xa, i, entry, gfp), struct xarray *xa, unsigned long i,
-	void *entry, gfp_t gfp)
-REMOVES(__xa_store, (xa, i, entry, gfp), struct xarray *xa, unsigned long i,
-	void *entry, gfp_t gfp)
-REMOVES(xas_store, (xas, entry), struct xa_state *xas, void *entry)
 
 #define FREES(name)                            \
 	void __real_##name(const void *entry); \
@@ -86,26 +141,94 @@ FREES(kfree)
 FREES(kvfree)
 FREES(kfree_sensitive)
 
-static atomic_t references;
+#ifdef krealloc /* from Linux 6.10 on */
+#define REALLOC(prefix) prefix##krealloc_noprof
+#else
+#define REALLOC(prefix) prefix##krealloc
+#endif
+
+void *REALLOC(__real_)(const void *entry, size_t size, gfp_t gfp);
+void *REALLOC(__wrap_)(const void *entry, size_t size, gfp_t gfp);
+void *REALLOC(__wrap_)(const void *entry, size_t size, gfp_t gfp)
+{
+	void *moved = REALLOC(__real_)(entry, size, gfp);
+
+	if (moved != entry && (moved || !size))
+		check_readers(entry);
+	return moved;
+}
+
+/* Add to the count of references to a struct pid. Return the new count. */
+static int count_reference(const struct pid *pid, int change)
+{
+	struct reference *free = NULL;
+	unsigned long flags;
+	int count = 0;
+
+	spin_lock_irqsave(&lock, flags);
+	for (int i = 0; i < MOST_ENTRIES; i++) {
+		struct reference *r = &references[i];
+
+		if (r->count && r->pid == pid) {
+			free = r;
+			break;
+		}
+		if (!free && !r->count)
+			free = r;
+	}
+	if (free) {
+		if (!free->count)
+			free->pid = pid;
+		count = free->count += change;
+	}
+	spin_unlock_irqrestore(&lock, flags);
+	return count;
+}
 
 static struct pid *take_reference(struct pid *pid)
 {
-	atomic_inc(&references);
+	if (pid)
+		count_reference(pid, 1);
 	return get_pid(pid);
+}
+
+struct pid *__real_get_task_pid(struct task_struct *task, enum pid_type type);
+struct pid *__wrap_get_task_pid(struct task_struct *task, enum pid_type type);
+struct pid *__wrap_get_task_pid(struct task_struct *task, enum pid_type type)
+{
+	struct pid *pid = __real_get_task_pid(task, type);
+
+	if (pid)
+		count_reference(pid, 1);
+	return pid;
 }
 
 void __real_put_pid(struct pid *pid);
 void __wrap_put_pid(struct pid *pid);
 void __wrap_put_pid(struct pid *pid)
 {
-	atomic_dec(&references);
+	bool early = false;
+	unsigned long flags;
+
+	if (pid && count_reference(pid, -1) <= 0) {
+		spin_lock_irqsave(&lock, flags);
+		for (int i = 0; i < MOST_ENTRIES; i++)
+			early |= present[i].pid == pid &&
+				 has_readers(&present[i]);
+		spin_unlock_irqrestore(&lock, flags);
+	}
+	if (early)
+		report("put_pid releases the pid of an entry");
 	__real_put_pid(pid);
 }
 
 /* The kernel calls this after all callbacks of RCU have run. */
 static void report_references(void *unused)
 {
-	int count = atomic_read(&references);
+	int count = 0;
+
+	for (int i = 0; i < MOST_ENTRIES; i++)
+		count += references[i].count;
 
 	if (count > 0)
 		pr_err("BUG: %d references by get_pid were never released by put_pid\n",
