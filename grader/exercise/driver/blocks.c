@@ -131,6 +131,16 @@ static const struct kernel_param_ops change_ops = { .set = change_set };
 module_param_cb(change, &change_ops, NULL, 0200);
 MODULE_PARM_DESC(change, "change the digit at this offset of the notebook");
 
+static int count_set(const char *value, const struct kernel_param *kp)
+{
+	report_step('=', "blocks", READ_ONCE(used), 0);
+	return 0;
+}
+
+static const struct kernel_param_ops count_ops = { .set = count_set };
+module_param_cb(blocks, &count_ops, NULL, 0200);
+MODULE_PARM_DESC(blocks, "report the number of blocks that the driver has");
+
 /* Return whether a 32-bit word of the block still holds the fill pattern. */
 static bool is_unset(const struct block *block)
 {

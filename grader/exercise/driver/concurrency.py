@@ -29,7 +29,7 @@ CPUS = {"": "on one CPU", " two": "on two CPUs"}
 # expected number of accesses waited.
 ACCESSES = COUNT
 # All calls of one caller through one file, which show whether locks are taken in one order only.
-ONE_FILE = ("open 0 rw", "write 0 1", "read 0 2", "seek 0 0 2")
+ONE_FILE = ("open 0 rw", "write 0 1", "read 0 2", "seek 0 0 0", "seek 0 0 1", "seek 0 0 2")
 # The moment of an error that belongs to no single test.
 CLOSED = "when both have closed their files"
 BEGINNING = system_calls.BEGINNING.count("\n")

@@ -136,11 +136,15 @@ def _opening() -> list[DriverCase]:
         case("write to the first file", "write 0 7", 1),
         case("look at the memory of the first file again", "opened 0", 1),
         case("look at the memory of the second file again", "opened 1", 1),
+        case("write to the first file again", "write 0 8", 1),
+        case("look at the memory of the first file once more", "opened 0", 1),
         case("write to the last file", "write 2 7", 1),
         case("close", "close 2", 0),
         case("close", "close 1", 0),
         case("close", "close 0", 0),
+        case("count the blocks of memory while no file is open", "blocks", 1),
         case(f"open {MANY} files and write to each", f"many {MANY}", f"{MANY} 0"),
+        case(f"count the blocks of memory when the {MANY} files are closed", "blocks", 1),
     ]
 
 

@@ -241,31 +241,40 @@ def _test_by_one_caller(
         except WrongError as error:
             raise session.at_its_call(cases, error) from None
         if task == "open":
-            _check_private_data(done)
+            _check_memory_of_files(done)
 
 
-def _check_private_data(done: Sequence[TracedCall]) -> None:
-    """Raise WrongError unless each open file has memory of its own, which open has initialised.
+def _check_memory_of_files(done: Sequence[TracedCall]) -> None:
+    """Raise WrongError unless each open file has initialised memory of its own, which close frees.
 
     The reports are those of the cases of the task: two files, before and after a write to the first
-    one, which must change the memory of this file only.
+    one, which must change the memory of this file only, and after one more write; and the number of
+    blocks of memory before and after files were open.
     """
-    blocks = call_trace.told(done, "private")
-    if 0 in blocks:
+    private = call_trace.told(done, "private")
+    if 0 in private:
         raise wrong(ABI, "open", "the address of memory from kzalloc in file->private_data",
                     "another value")  # fmt: skip
-    if len(set(blocks[:2])) < len(blocks[:2]):
+    if len(set(private[:2])) < len(private[:2]):
         raise wrong(ABI, "open", "a struct first_file for each open file", "one for two files")
     if call_trace.told(done, "unset"):
         got = "memory as kmalloc returns it, with anything in it"
         raise wrong(ABI, "open", "a struct first_file that is all zero, as by kzalloc", got)
     contents = call_trace.told(done, "content")
-    changed = [old != new for old, new in zip(contents, contents[2:])]
+    changed = [old != new for old, new in zip(contents[:2], contents[2:])]
     if changed not in ([], [True, False]):
         got = "none" if not any(changed) else "another one"
         raise wrong(
             ABI, "write to the first of two files", "a change in its struct first_file", got
         )
+    blocks = call_trace.told(done, "blocks")
+    if blocks[:1] < blocks[-1:]:
+        title = f"close {system_calls.MANY} files that were opened"
+        got = f"{blocks[-1] - blocks[0]} more"
+        raise wrong(ABI, title, "as many blocks of memory as before", got)
+    if contents[4:] and contents[4] in (contents[0], contents[2]):
+        expected = "a struct first_file that counts the lines"
+        raise wrong(ABI, "write to the file again", expected, "no other number than before")
 
 
 def _test_alone(task: str, lists: Sequence[Sequence[DriverCase]], session: DriverSession) -> None:

@@ -31,7 +31,14 @@ struct bignum *tested_create(struct fib_call *call, size_t count, size_t size)
 	struct bignum *a = bn_create(call, size);
 #endif
 
-	return IS_ERR(a) ? NULL : a;
+	if (a == ERR_PTR(-ENOMEM))
+		return NULL;
+	return a ? a : ERR_PTR(-EINVAL);
+}
+
+const struct fib_call *tested_call(const struct bignum *a)
+{
+	return a->call;
 }
 
 struct bignum *tested_at(struct bignum *a, size_t i)

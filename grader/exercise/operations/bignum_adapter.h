@@ -42,8 +42,15 @@ enum tested_operation {
 size_t tested_limb_bytes(void);
 size_t tested_limb_digits(void);
 
-/* Call bn_create(). @count must be 1 unless results are preallocated. */
+/*
+ * Call bn_create(). Return NULL if there is no memory, and an ERR_PTR for any
+ * other result that is no number. @count must be 1 unless results are
+ * preallocated.
+ */
 struct bignum *tested_create(struct fib_call *call, size_t count, size_t size);
+
+/* Return the account of a number. */
+const struct fib_call *tested_call(const struct bignum *a);
 
 /* Return number @i of the numbers that were created together with @a. */
 struct bignum *tested_at(struct bignum *a, size_t i);

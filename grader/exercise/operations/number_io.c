@@ -86,11 +86,20 @@ struct bignum *tests_new_number(struct fib_call *call, size_t size)
 		created % 8 ? AT_A_TIME : 1 + created / 8 % MOST_AT_A_TIME;
 	size_t limb_bytes = form_of_limbs()->bytes;
 	struct bignum *a = tested_create(call, numbers, size);
+	bool it_returns_a_number_or_ENOMEM =
+		(unsigned long)a < (unsigned long)-4095;
 
 	created++;
 	if (!a) {
 		printf("ENOMEM\n");
 		exit(0);
+	}
+	assert(it_returns_a_number_or_ENOMEM);
+	for (size_t i = 0; i < numbers; i++) {
+		bool each_number_has_the_account =
+			tested_call(tested_at(a, i)) == call;
+
+		assert(each_number_has_the_account);
 	}
 	if (DECIMAL)
 		memset(tested_limbs(a), FILL, size * limb_bytes);

@@ -68,12 +68,23 @@ static void do_read(const struct request *r, bool has_offset)
 
 static void do_write(const struct request *r)
 {
-	char text[64], memory[256];
-	size_t size;
+	static char *pages, *end;
+	char text[64], *memory;
+	size_t size, page = (size_t)sysconf(_SC_PAGESIZE);
 
+	if (!pages) {
+		pages = mmap(NULL, 2 * page, PROT_READ | PROT_WRITE,
+			     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		if (pages == MAP_FAILED || munmap(pages + page, page)) {
+			perror("mmap");
+			exit(1);
+		}
+		end = pages + page;
+	}
 	snprintf(text, sizeof(text), "%s", word(r, 2));
 	size = unescape(text);
-	memset(memory, '9', sizeof(memory));
+	memory = size % 2 ? end - size : pages;
+	memset(pages, '9', page);
 	memcpy(memory, text, size);
 	answer(write(file(r), memory, size));
 }
@@ -437,6 +448,8 @@ static bool serve(const struct request *r)
 		set_parameter(PARAMETERS "change", word(r, 1));
 	else if (!strcmp(verb, "opened"))
 		do_opened(r);
+	else if (!strcmp(verb, "blocks"))
+		set_parameter(PARAMETERS "blocks", "1");
 	else if (!strcmp(verb, "many"))
 		do_many(r);
 	else if (!strcmp(verb, "count"))

@@ -10,7 +10,8 @@
  *	open, close, seek, ioctl, sync	see batch.h
  *	read H SIZE [good|null|half|fresh]
  *	pread H SIZE OFFSET	the return value, bytes touched, the text
- *	write H TEXT		in memory, digits follow the text
+ *	write H TEXT		in memory, digits follow the text, or, if it has
+ *				an odd size, no memory
  *	longwrite H TEXT SIZE	zero bytes follow the text
  *	badwrite H null|half	write two bytes from NULL, or with half of them
  *				unmapped
@@ -29,6 +30,8 @@
  *	change OFFSET		change the digit at OFFSET in the notebook's
  *				memory
  *	opened H		report the private_data of a file in the steps
+ *	blocks			report the number of the driver's blocks of memory
+ *				in the steps
  *	many COUNT [info]	open COUNT files and write a line to each: the
  *				number of open files; the number of files whose
  *				write fails, or whose INFO does not count one

@@ -285,11 +285,13 @@ static void follows(struct caller *c)
 	char text[8192] = "";
 
 	while (!has_ended(c->other)) {
+		off_t begin = RETRY(lseek(c->fd, 5, SEEK_SET));
+		off_t next = RETRY(lseek(c->fd, 1, SEEK_CUR));
 		off_t line = RETRY(lseek(c->fd, -1, SEEK_END));
 		ssize_t size = RETRY(read(c->fd, text, sizeof(text)));
 
-		if (line < 0 || size <= 0 || text[0] == '\n' ||
-		    text[size - 1] != '\n')
+		if (begin < 0 || next < 0 || line < 0 || size <= 0 ||
+		    text[0] == '\n' || text[size - 1] != '\n')
 			c->odd++;
 		c->done++;
 	}
@@ -363,40 +365,52 @@ static const char *const lines[] = { "2\n", "6765\n", "12200160415121876738\n",
 				     "55\n", "12586269025\n" };
 #define LINES (sizeof(lines) / sizeof(lines[0]))
 
-/* Write one of the lines in turn, and CLEAR after each. */
+/*
+ * Write one of the lines in turn, and CLEAR after each. The longest line is
+ * written 40 or 400 times in some turns, so that the text is longer than a page.
+ */
 static void writes_in_turn(struct caller *c)
 {
 	for (long i = 0; i < c->count; i++) {
 		const char *text = numbers[(size_t)i % LINES];
+		int times = i % 50 == 2 ? 400 : i % 10 == 2 ? 40 : 1;
 
-		(void)RETRY(write(c->fd, text, strlen(text)));
+		for (int j = 0; j < times; j++)
+			(void)RETRY(write(c->fd, text, strlen(text)));
 		(void)RETRY(ioctl(c->fd, FIRST_IOC_CLEAR));
 	}
 }
 
-/* Return whether a text is empty or one of the lines. */
-static bool is_line(const char *text, ssize_t size)
+/* Return whether a text is empty, or consists of one of the lines repeated. */
+static bool is_repeated(const char *text, ssize_t size)
 {
-	for (size_t i = 0; i < LINES; i++)
-		if (size == (ssize_t)strlen(lines[i]) &&
-		    !memcmp(text, lines[i], (size_t)size))
+	for (size_t i = 0; i < LINES; i++) {
+		ssize_t line = (ssize_t)strlen(lines[i]), at = 0;
+
+		while (at + line <= size &&
+		       !memcmp(text + at, lines[i], (size_t)line))
+			at += line;
+		if (at == size)
 			return true;
-	return size == 0;
+	}
+	return false;
 }
 
 /*
  * Read the text while another caller replaces it. A text with the length of one
- * line and the digits of another shows that read does not hold the lock from
- * the length to the copy.
+ * text and the digits of another, or a part of a line, shows that read does not
+ * hold the lock from the length to the end of the copy.
  */
 static void wholes(struct caller *c)
 {
-	char text[8192];
+	static char text[FIRST_BYTES];
 
 	while (!has_ended(c->other)) {
 		ssize_t size = RETRY(pread(c->fd, text, sizeof(text), 0));
 
-		c->odd += !is_line(text, size);
+		c->odd += !is_repeated(text, size);
+		(void)RETRY(lseek(c->fd, 0, SEEK_SET));
+		(void)RETRY(lseek(c->fd, 0, SEEK_CUR));
 		(void)RETRY(lseek(c->fd, -1, SEEK_END));
 		c->done++;
 	}

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+const char *alone(struct fib_call *call)
+{
+	for (int again = 0; again < 300; again++) {
+		size_t size = again % 17 + 1, wanted = again / 17 + 1;
+		size_t most = size > wanted ? size : wanted;
+		struct bignum *a = bn_create(call, size);
+		limb_t value[17], *before = a->limb;
+		const char *wrong = "";
+
+		a->size = alone_random() % size + 1;
+		for (size_t i = 0; i < a->size; i++)
+			a->limb[i] = value[i] = alone_random();
+		size = a->size;
+		if (bn_reserve(a, wanted))
+			return "it fails although there is memory";
+		if (a->size != size ||
+		    memcmp(a->limb, value, size * sizeof(*value)))
+			wrong = "the value of the number changes";
+		else if (a->capacity != most)
+			wrong = "the capacity is not the larger of the old and the new one";
+		else if (most != wanted && a->limb != before)
+			wrong = "it allocates although the capacity is large enough";
+		bn_free(a);
+		if (*wrong)
+			return wrong;
+	}
+	return "right";
+}
