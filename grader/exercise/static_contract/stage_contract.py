@@ -39,7 +39,8 @@ PROGRAM_IMPORTS = re.compile(
 # (bignum_adapter.h).
 CONTRACT = re.compile(r"fib_(compute|decimal|limbs|release)")
 OPERATIONS = re.compile(
-    rf"{CONTRACT.pattern}|tested_(limb_(bytes|digits)|create|call|at|free|limbs|(set_)?size|capacity|operate)"
+    rf"{CONTRACT.pattern}|tested_(limb_(bytes|digits)|create|call|at|free|limbs|(set_)?size|capacity"
+    r"|operate)"
 )
 # Names that the loader, the linker or build tools act on; a stage must not define them.
 SPECIAL_NAMES = re.compile(
