@@ -55,6 +55,11 @@ _UNEQUAL = (
 # The longest factors, in limbs, that are not used for tasks about long products. Up to this size
 # no column has more than 340 products, whatever the limbs are.
 _SHORT = 168
+# The largest number of digits of 10^4 between which stage 12 gives up the vector registers.
+_SECTION = 16_384
+# The number of random numbers with more digits. A fifth carries to the next section in about half of
+# them.
+_SECTIONED = 6
 # The size in limbs below which no stage splits a factor into halves.
 _NO_HALVES = 30
 # The largest operands, in limbs, of operations that take linear time.
@@ -339,6 +344,9 @@ def _digits(rng: random.Random) -> Iterator[Decimal]:
             yield Decimal("1" + digit * (size * 4) + rng.choice("0123456789") * 4)
         yield _EXACT.add(Decimal("5" + "0001" * size), rng.randrange(B))
         yield Decimal(rng.choice("123456789") + "".join(rng.choices("0123456789", k=4 * size - 1)))
+    for size in (rng.randint(_SECTION + 1, 2 * _SECTION) for _ in range(_SECTIONED)):
+        yield Decimal("1" + rng.choice("09") * (4 * size))
+        yield Decimal(rng.choice("123456789") + "".join(rng.choices("0123456789", k=4 * size)))
 
 
 def _digit_sums(rng: random.Random, stage: Stage) -> Iterator[OperationCase]:
