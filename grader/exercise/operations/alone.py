@@ -28,9 +28,9 @@ from grader.exercise.operations import test_program
 ALONE = (
     "bn_reserve", "limbs_lshift", "limbs_sub", "fib_even", "limbs_add_squares", "limb_mul",
     "column_quotient", "column_limb", "half_digits", "begin_with_limbs", "lucas_double",
-    "add_halves", "add_middle", "signed_digits", "karatsuba_columns", "comba_leaf_square", "solinas_fold",
-    "harvey_forward_radix2", "harvey_inverse_radix2", "mul_points", "truncated_shape",
-    "truncated_split", "carry_of", "radix4_twisted",
+    "add_halves", "add_middle", "signed_digits", "karatsuba_columns", "comba_leaf_square",
+    "solinas_fold", "harvey_forward_radix2", "harvey_inverse_radix2", "mul_points",
+    "truncated_shape", "truncated_split", "carry_of", "radix4_twisted",
 )  # fmt: skip
 FILES = Path(__file__).with_name("alone")
 MAIN = Path(__file__).with_name("alone_main.c")

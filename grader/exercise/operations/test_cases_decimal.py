@@ -57,8 +57,7 @@ _UNEQUAL = (
 _SHORT = 168
 # The largest number of digits of 10^4 between which stage 12 gives up the vector registers.
 _SECTION = 16_384
-# The number of random numbers with more digits. A fifth carries to the next section in about half of
-# them.
+# How many random numbers have more digits. A fifth carries to the next section in half of them.
 _SECTIONED = 6
 # The size in limbs below which no stage splits a factor into halves.
 _NO_HALVES = 30
