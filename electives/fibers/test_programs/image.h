@@ -21,7 +21,10 @@ struct image {
 	double st[7]; /* the x87 registers from st(1) on */
 };
 
-/* Load @in, switch to @id and store @out. Return the result of the switch. */
+/*
+ * Load @in, switch to @id and store @out. Return the result of the switch, or 1
+ * if a register with an argument of the call has changed.
+ */
 long image_switch(const struct image *in, struct image *out, long file,
 		  long id);
 
@@ -64,7 +67,11 @@ __asm__("	.text\n"
 					"	mov	16(%rsp), %rdi\n	mov	8(%rsp), %rdx\n"
 					"	mov	$0x4603, %esi\n	mov	$16, %eax\n"
 					"	syscall\n"
-					"	mov	0(%rsp), %r11\n"
+					"	cmp	16(%rsp), %rdi\n	jne	5f\n"
+					"	cmp	8(%rsp), %rdx\n	jne	5f\n"
+					"	cmp	$0x4603, %rsi\n	je	6f\n"
+					"5:	mov	$1, %eax\n"
+					"6:	mov	0(%rsp), %r11\n"
 					"	mov	%rbx, 0(%r11)\n	mov	%rbp, 8(%r11)\n"
 					"	mov	%r8, 16(%r11)\n	mov	%r9, 24(%r11)\n"
 					"	mov	%r10, 32(%r11)\n	mov	%r12, 40(%r11)\n"
@@ -154,6 +161,10 @@ static inline long image_round(unsigned long fiber, unsigned long n, long id)
 	said = fiber_switch(id); /* a call need not preserve all registers */
 #else
 	said = image_switch(&before, &behind, fibers_file, id);
+	if (said == 1) {
+		printf("rdi, rsi or rdx is not as the fiber has left it\n");
+		_exit(1);
+	}
 #endif
 	image_same(&behind, &before);
 	return said;
