@@ -2,7 +2,8 @@
 /*
  * Two threads switch at the same time, in the order that variants/interleaved.c
  * forces: first both threads switch to the same fiber, which only one of them
- * may get; then one thread leaves the fiber to which the other switches.
+ * may get; then one thread leaves the fiber to which the other switches, and
+ * once each of them leaves it.
  */
 #include "test_program.h"
 #include "image.h"
@@ -13,6 +14,7 @@
 #define ROUNDS 20
 #define FIRST (1L << 62)
 #define SECOND LONG_MIN /* the highest bit */
+#define LEAVING (FIRST | SECOND)
 
 static pthread_barrier_t both;
 static long shared, next, homes[2], results[2];
@@ -60,31 +62,47 @@ static void is_left(void *unused)
 	}
 }
 
-static void *other(void *unused)
+static __attribute__((noinline)) long role_of_leaving(void)
+{
+	return me ? LEAVING : 0;
+}
+
+/* The second thread leaves this fiber, while the first one switches to it. */
+static void is_tried(void *unused)
 {
 	(void)unused;
+	for (;;) {
+		__atomic_add_fetch(&visits, 1, __ATOMIC_SEQ_CST);
+		fiber_switch(home_of_thread() | role_of_leaving());
+	}
+}
+
+static void *other(void *role)
+{
 	use_cpu(1);
 	for (int i = 0; i < ROUNDS; i++) {
 		pthread_barrier_wait(&both);
-		results[1] = image_round(2, (unsigned long)i, shared | SECOND);
+		results[1] =
+			image_round(2, (unsigned long)i, shared | (long)role);
 		pthread_barrier_wait(&both);
 	}
 	return NULL;
 }
 
-static pthread_t begin(void (*entry)(void *))
+/* role: of the second thread when it switches to the shared fiber. */
+static pthread_t begin(void (*entry)(void *), long role)
 {
 	SAME(fibers_begin(), 0);
 	pthread_barrier_init(&both, NULL, 2);
 	use_cpu(0);
 	shared = fiber_test_fiber(entry, NULL);
 	next = fiber_test_fiber(goes_home, NULL);
-	return fiber_test_thread(other, NULL);
+	return fiber_test_thread(other, (void *)role);
 }
 
 static void claim(void)
 {
-	pthread_t thread = begin(goes_home);
+	pthread_t thread = begin(goes_home, SECOND);
 
 	for (int i = 0; i < ROUNDS; i++) {
 		pthread_barrier_wait(&both);
@@ -99,7 +117,7 @@ static void claim(void)
 
 static void release(void)
 {
-	pthread_t thread = begin(is_left);
+	pthread_t thread = begin(is_left, SECOND);
 
 	for (int i = 0; i < ROUNDS; i++) {
 		pthread_barrier_wait(&both);
@@ -111,10 +129,30 @@ static void release(void)
 	pthread_join(thread, NULL);
 }
 
+/* Whether or not the switch succeeds, the fiber has no owner afterwards. */
+static void tried(void)
+{
+	pthread_t thread = begin(is_tried, 0);
+	int expected = 0;
+
+	for (int i = 0; i < ROUNDS; i++) {
+		pthread_barrier_wait(&both);
+		results[0] = image_round(1, (unsigned long)i, shared | FIRST);
+		pthread_barrier_wait(&both);
+		CHECK(results[0] == 0 || results[0] == -EBUSY);
+		SAME(results[1], 0);
+		SAME(fiber_switch(shared), 0);
+		expected += results[0] ? 2 : 3;
+		SAME(visits, expected);
+	}
+	pthread_join(thread, NULL);
+}
+
 int main(int argc, char **argv)
 {
 	static const struct test_function tests[] = { { "claim", claim },
 						      { "release", release },
+						      { "tried", tried },
 						      { NULL, NULL } };
 
 	return fiber_test_main(argc, argv, tests);

@@ -7,18 +7,29 @@
  * owner, the second thread, on another CPU, makes its whole switch; then the
  * first continues. It is the first such access, in the next call the second
  * one, and so on.
+ *
+ * With both bits, the second thread leaves the fiber that the first thread
+ * requests. The first thread then stops after one of the instructions after
+ * which the fiber has a third owner, not the second thread and not NULL. It is
+ * stepped, because QEMU before 8.0 reports no breakpoint for an atomic
+ * operation.
  */
 #include <linux/atomic.h>
 #include <linux/hw_breakpoint.h>
+#include <linux/kdebug.h>
 #include <linux/perf_event.h>
 #include <linux/sched.h>
 #include <linux/sched/signal.h>
 #include <linux/timekeeping.h>
 
+#include <asm/debugreg.h>
+#include <asm/processor-flags.h>
+
 #include "table.h"
 
 #define FIRST (1UL << 62)
 #define SECOND (1UL << 63)
+#define LEAVING (FIRST | SECOND)
 /*
  * The time limits of waiting for a CPU, and for a thread that may wait for a
  * lock.
@@ -26,12 +37,14 @@
 #define CPU_NS (20 * NSEC_PER_SEC)
 #define LOCK_NS (200 * NSEC_PER_MSEC)
 
-/* Accesses of a claim that may see no owner. */
-#define MOST_ACCESSES 3
+/* Accesses of a claim, or instructions, after which the first thread stops. */
+#define MOST_STOPS 3
 
 enum { NOTHING, READY, GO, ENTERED, DONE, FINISHED };
 static atomic_t turn;
-static struct fiber *requested;
+static struct fiber *watched;
+/* The owner of the watched fiber if the second thread leaves it, or NULL. */
+static struct thread *leaving;
 static struct task_struct *first_thread;
 static long second_result;
 static unsigned int calls, to_skip;
@@ -64,11 +77,9 @@ static bool reached(int wanted)
 	return true;
 }
 
-static void on_access(struct perf_event *event, struct perf_sample_data *data,
-		      struct pt_regs *regs)
+/* Let the second thread make its switch, unless it does so after a later call. */
+static void stop(void)
 {
-	if (current != first_thread || READ_ONCE(requested->owner))
-		return;
 	if (to_skip && to_skip--)
 		return;
 	if (atomic_cmpxchg(&turn, READY, GO) != READY)
@@ -79,7 +90,18 @@ static void on_access(struct perf_event *event, struct perf_sample_data *data,
 		reached_in_handler(DONE, LOCK_NS);
 }
 
-static long first(struct table *table, unsigned long id)
+static void on_access(struct perf_event *event, struct perf_sample_data *data,
+		      struct pt_regs *regs)
+{
+	if (current == first_thread && !READ_ONCE(watched->owner))
+		stop();
+}
+
+/*
+ * Switch, with a breakpoint at the owner of the watched fiber. Return the
+ * result of the switch.
+ */
+static long switch_with_breakpoint(struct table *table, unsigned long id)
 {
 	struct perf_event * __percpu * breakpoint;
 	struct perf_event_attr attr = {
@@ -87,25 +109,74 @@ static long first(struct table *table, unsigned long id)
 		.size = sizeof(attr),
 		.pinned = 1,
 		.sample_period = 1,
+		.bp_addr = (unsigned long)&watched->owner,
 		.bp_len = HW_BREAKPOINT_LEN_8,
 		.bp_type = HW_BREAKPOINT_RW,
 	};
 	long done;
 
-	if (!reached(READY))
-		return -ETIME;
-	attr.bp_addr = (unsigned long)&requested->owner;
-	first_thread = current;
-	to_skip = calls++ % MOST_ACCESSES;
 	breakpoint = register_wide_hw_breakpoint(&attr, on_access, NULL);
 	if (IS_ERR_OR_NULL((__force void *)breakpoint))
 		return -EOPNOTSUPP;
 	done = fibers_switch(table, id);
 	unregister_wide_hw_breakpoint(breakpoint);
+	return done;
+}
+
+static int on_step(struct notifier_block *block, unsigned long event,
+		   void *data)
+{
+	struct die_args *args = data;
+	unsigned long *reasons = ERR_PTR(args->err);
+	const struct thread *owner;
+
+	if (event != DIE_DEBUG || !(*reasons & DR_STEP))
+		return NOTIFY_DONE;
+	*reasons &= ~DR_STEP;
+	owner = READ_ONCE(watched->owner);
+	/* If the first thread sleeps, another thread gets its flag. */
+	if (current != first_thread)
+		args->regs->flags &= ~X86_EFLAGS_TF;
+	else if (owner && owner != leaving)
+		stop();
+	return NOTIFY_STOP;
+}
+
+/* Switch, with an exception after each instruction. */
+static long switch_in_steps(struct table *table, unsigned long id)
+{
+	static struct notifier_block steps = { .notifier_call = on_step };
+	long done = register_die_notifier(&steps);
+
+	if (done)
+		return done;
+	asm volatile("pushfq; orl %0, (%%rsp); popfq"
+		     :
+		     : "i"(X86_EFLAGS_TF)
+		     : "cc", "memory");
+	done = fibers_switch(table, id);
+	asm volatile("pushfq; andl %0, (%%rsp); popfq"
+		     :
+		     : "i"(~X86_EFLAGS_TF)
+		     : "cc", "memory");
+	unregister_die_notifier(&steps);
+	return done;
+}
+
+static long first(struct table *table, unsigned long id)
+{
+	long done;
+
+	if (!reached(READY))
+		return -ETIME;
+	first_thread = current;
+	to_skip = calls++ % MOST_STOPS;
+	done = leaving ? switch_in_steps(table, id) :
+			 switch_with_breakpoint(table, id);
 	atomic_cmpxchg(&turn, READY, GO);
 	if (!reached(DONE))
 		return -ETIME;
-	if (!done && !second_result && requested->id == id) {
+	if (!done && !second_result && !leaving && watched->id == id) {
 		pr_err("BUG: two threads have switched to one fiber\n");
 		send_sig(SIGKILL, current, 1);
 	}
@@ -113,10 +184,10 @@ static long first(struct table *table, unsigned long id)
 	return done;
 }
 
-static long second(struct table *table, unsigned long id)
+static long second(struct table *table, unsigned long id, struct fiber *fiber)
 {
-	requested = xa_load(&table->fibers, id);
-	if (!requested)
+	watched = fiber;
+	if (!watched)
 		return -ESRCH;
 	atomic_set(&turn, READY);
 	if (!reached(GO))
@@ -125,8 +196,8 @@ static long second(struct table *table, unsigned long id)
 	second_result = fibers_switch(table, id);
 	atomic_set(&turn, DONE);
 	/*
-	 * Do not run the fiber, which would release it, before the first thread
-	 * has finished.
+	 * Do not run the next fiber, which could release the watched one, before
+	 * the first thread has finished.
 	 */
 	reached(FINISHED);
 	atomic_set(&turn, NOTHING);
@@ -135,10 +206,17 @@ static long second(struct table *table, unsigned long id)
 
 static long interleaved(struct table *table, unsigned long id)
 {
-	if (id & FIRST)
-		return first(table, id & ~FIRST);
-	if (id & SECOND)
-		return second(table, id & ~SECOND);
+	unsigned long role = id & LEAVING;
+	struct thread *me = fibers_thread(table);
+
+	id &= ~LEAVING;
+	if (role == FIRST)
+		return first(table, id);
+	leaving = role == LEAVING ? me : NULL;
+	if (leaving)
+		return second(table, id, me->fiber);
+	if (role == SECOND)
+		return second(table, id, xa_load(&table->fibers, id));
 	return fibers_switch(table, id);
 }
 
