@@ -22,7 +22,7 @@
 #include <linux/sched/signal.h>
 #include <linux/timekeeping.h>
 
-#include <asm/debugreg.h>
+#include <uapi/asm/debugreg.h>
 #include <asm/processor-flags.h>
 
 #include "table.h"
