@@ -30,8 +30,8 @@ NUMBERS = 300
 ORDERS = range(4, 25)
 HEAP_BYTES, HEADER_BYTES = 32 << 20, 16
 TWICE = 1000  # the same as in 2.c
-# The reason that kernel/heap.c gives if a program frees a block twice.
-FREED = "of a block that was freed"
+# The reason of kernel/heap.c that is wrong for a block that is freed twice.
+OVERWRITTEN = "of a block whose header is overwritten"
 MOST_ZEROS = 14  # Up to 2**14 zeros precede a number.
 
 
@@ -169,8 +169,8 @@ def _wrong(
         return "kbench_on_stack does not preserve one of rbx, rbp and r12 to r15"
     if message := metrics.differs(run, ran):
         return message if run.why in message else f"{message} ({run.why})"
-    if task.program_input.startswith(b"twice ") and FREED not in run.why:
-        return f'a block is freed twice: expected the reason "{FREED}", got "{run.why}"'
+    if task.program_input.startswith(b"twice ") and OVERWRITTEN in run.why:
+        return f'a block is freed twice: expected that it was freed, got "{run.why}"'
     # 2.c prints the number and the size of the blocks that it does not free.
     left = re.search(r"^left (\d+) (\d+)$", ran.output, re.M)
     blocks, size = map(int, left.groups()) if left else (0, 0)
