@@ -15,7 +15,7 @@ import pytest
 from catalogue import Fault
 from fault_finders import FINDERS
 
-from grader.base import scratch
+from grader.base import paths, scratch
 from grader.base.finding import Code
 from grader.exercise.build import stage_module
 from grader.exercise.conformance import test_inputs, verify
@@ -57,6 +57,19 @@ def test_names_and_finders() -> None:
     assert codes <= {code.value for code in Code}
     tests = Path(__file__).parent
     assert all((tests / name).is_file() for name in fault_finders.ELSEWHERE.values())
+
+
+def test_the_planted_cases_of_the_threat_model_exist() -> None:
+    """Each case is the name of a fault, of a test, of a file of tests, or a value of `by`."""
+    text = (paths.ROOT / "handouts/instructor.md").read_text()
+    table = text.partition("| planted case |\n")[2].partition("\n\n")[0].splitlines()[1:]
+    files = [path for path in Path(__file__).parent.rglob("*") if path.suffix in (".py", ".c")]
+    tests = re.findall(r"^def (test_\w+)", "\n".join(map(Path.read_text, files)), re.M)
+    known = {*(fault.name for fault in FAULTS), *(fault.by for fault in FAULTS), *tests}
+    cases = {case for row in table for case in re.findall(r"`([^`]+)`", row.rsplit("|", 2)[1])}
+    names = {file.name for file in (*files, *(Path(__file__).parent / "faults").iterdir())}
+    assert {case for case in cases - known if Path(case).name not in names} == set()
+    assert len(cases) > 60
 
 
 @pytest.mark.once
