@@ -7,8 +7,8 @@ although a function breaks the bounds that its comment promises. So each functio
 test in alone/, which calls only this function. alone.py appends the tests to the preprocessed texts
 of the stage's files, because most of these functions are static.
 
-A function that the skeleton gives must keep its name and parameters. If a stage returns numbers from
-its functions, the test is that of the file whose name ends in RETURNED, if there is one.
+A function that the skeleton gives must keep its name and parameters. If the functions of a stage
+return numbers, the test is in the file whose name ends in RETURNED, if there is one.
 """
 
 from __future__ import annotations
