@@ -277,7 +277,7 @@ class _Drawing:
         self.add("calls takes 0", "store calls 0", 1)
 
     def refused_reset(self) -> None:
-        # All but the first have only zeros in their lower bits. The last ones need more than 64 bits.
+        # All but the first have only zeros in their lower bits. The last ones exceed 64 bits.
         for text in ("1", "256", "65536", f"{1 << 32}", f"{1 << 64}", f"-{1 << 64}"):
             self.add("calls takes 0 only", f"store calls {text}", EINVAL)
 
