@@ -10,8 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from electives import source_folder
-from electives.fibers import imports
+from electives import imports, source_folder
 from grader.base import paths, test_record, toml
 from grader.base.errors import LabError
 from grader.lab import allowed_c, guest_program, module
@@ -122,6 +121,30 @@ def excluded() -> list[str]:
     return source_folder.excluded(folder, SOURCES, TASK_FILES)
 
 
+# Symbols that other solutions may use. Symbols that the compiler or the kernel's configuration adds
+# are in the kit's module, too, except for variants of their names.
+ALSO = re.compile(
+    # memory; variants/readers.c checks each function that frees
+    r"kv?free|kfree_sensitive|kvfree_call_rcu|krealloc(_noprof)?"
+    r"|__kmalloc\w*|kmalloc_(caches|trace|large)\w*|random_kmalloc_seed|kmemdup\w*"
+    r"|mem(cpy|set|move|cmp)|__?copy_(to|from)_user|raw_copy_\w+_user"
+    r"|__(get|put)_user_\w+|__(check_object_size|copy_overflow)|validate_usercopy_range"
+    # tables, lists and bits
+    r"|(__)?(xa|xas|idr|ida)_\w+|radix_tree_\w+|__list_\w+|rb_\w+|__rb_\w+|_find_\w+|__bitmap_\w+"
+    # locks and RCU
+    r"|_raw_(spin|read|write)_\w+|__raw_spin_lock_init|__rwlock_init|(__)?mutex_\w+"
+    r"|(down|up)_(read|write)\w*|__init_rwsem|queued_\w+_slowpath|refcount_\w+"
+    r"|call_rcu|synchronize_rcu|rcu_barrier|rcu_lock_map|__rcu_read_(un)?lock|rcu_read_lock_\w+"
+    r"|lock_(acquire|release|is_held_type)|(debug_)?lockdep_\w+|debug_locks\w*"
+    # threads and their registers
+    r"|pid_task|get_pid_task|find_vpid|(get|put)_pid|get_task_pid|pid_v?nr\w*"
+    r"|__task_pid_nr_ns|__put_task_struct\w*|__mmdrop|current_task|pcpu_hot|task_size"
+    r"|kernel_fpu_(begin_mask|end)"
+    # time, messages, and functions to which the compiler adds calls
+    r"|ktime_get\w*|_?printk|dump_stack|seq_\w+|__warn_printk|warn_slowpath_fmt"
+    r"|__(cond_resched|might_\w+)|__SC[TK]__\w+|preempt_schedule\w*|__fentry__|__stack_chk_\w+"
+    r"|__x86_\w+_thunk\w*|(__)?fortify_panic|__(asan|kasan|ubsan)_\w+"
+)
 # Operations that do not order later accesses, and the barriers that may follow them in the same
 # function.
 _UNORDERED = re.compile(r"\w*xchg\w*_(?:relaxed|release)")
@@ -178,7 +201,7 @@ def built(kernel: Kernel, changed: Mapping[str, bytes] | None = None, variant: s
         (shown,) = wanted.labels.values()
         replaced = {variant: STANDS_FOR[variant] or CONTEXTS[kernel.arch]} if variant else {}
         sources = {name: f"{shown}/{replaced.get(name, name)}.c" for name in wanted.objects}
-        if message := imports.refused(made, module.build(kits, kernel), sources):
+        if message := imports.refused(made, module.build(kits, kernel), sources, ALSO):
             raise ModuleNotBuiltError(message)
     return made
 

@@ -7,7 +7,8 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from electives.fibers import build, imports
+from electives import imports
+from electives.fibers import build
 from grader.base import test_record
 from grader.base.errors import LabError, MachineError
 from grader.base.test_record import Record

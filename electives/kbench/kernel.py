@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from electives import source_folder
+from electives import imports, source_folder
 from electives.kbench import program_failure, tools
 from electives.kbench.native import ProcessRun
 from electives.kbench.program import Program
@@ -26,6 +26,12 @@ SOURCES = Path(__file__).with_name("kernel")
 FILES = ("module", "output", "input", "heap", "library", "sysy", "trampoline")
 DOOR = "/proc/kbench"
 NODES = tuple(f"{DOOR}/{name}" for name in ("run", "input", "output", "status"))
+# The symbols that a file with a task may use: those of the module, and functions for text and for
+# copying memory. A heap of kmalloc would not be the heap of the task.
+SYMBOLS = re.compile(
+    r"(kb|kbench)_\w+|mem\w+|str\w+|_ctype|skip_spaces|v?sn?printf|sort|fortify_panic"
+    r"|__(x86_|stack_chk_|ubsan_|warn_)\w+|__fentry__|__SC[TK]__\w+|_?printk|dump_stack"
+)
 # The time limit of a run is LEAST_SECONDS plus SLOWER times its duration as a process, because
 # machine qemu emulates the processor.
 LEAST_SECONDS = 15.0
@@ -112,6 +118,11 @@ def support(kernel: Kernel, only: str = "") -> Module:
             f"the module of {paths.shown(folder)} does not build: {made.cause}",
             "correct the source",
         )
+    if only:
+        name = Path(only).stem
+        shown = f"{paths.shown(folder)}/{only}"
+        if message := imports.refused(made, None, {name: shown}, SYMBOLS):
+            raise LabError(message, "correct the source")
     return made
 
 

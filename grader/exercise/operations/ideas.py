@@ -229,6 +229,10 @@ def counts(
     sources = list(stage_module.sources(stage, []))
     assembly = preprocess.has_plain_c(sources) and not _assembly_everywhere(stage)
     made = counted_module(built, kernel, assembly)
+    if assembly and not made.ok:
+        # The marks do not fit the stage's assembly, which then does not count as multiplications.
+        assembly = False
+        made = counted_module(built, kernel)
     if not made.ok:
         raise LabError(
             f"the module for counting instructions does not compile: {made.cause}",
