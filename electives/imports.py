@@ -18,6 +18,8 @@ from grader.lab.module import Module
 from grader.sandbox import ResourceLimits, SandboxView, run
 
 LIMITS = ResourceLimits(wall_seconds=60, cpu_seconds=30)
+
+
 def refused(
     made: Module, kits: Module | None, sources: dict[str, str], also: re.Pattern[str]
 ) -> str:
