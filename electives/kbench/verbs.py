@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 import re
 from collections.abc import Callable, Iterator
@@ -54,7 +55,8 @@ def _tests(seed: int) -> list[_Test]:
         _Test(2, "many\n"),
         _Test(2, "large\n"),
         *(_Test(2, line) for line in _twice(draw)),
-        _Test(3, "".join(_number(draw) for _ in range(NUMBERS)) + _number(draw).rstrip()),
+        # The input ends with the last number.
+        _Test(3, f"{''.join(_number(draw) for _ in range(NUMBERS))}%u {draw.getrandbits(20)}"),
     ]
 
 
@@ -66,7 +68,10 @@ def _source(task: int, seed: int) -> Path:
         return path
     made = paths.BUILD / "kbench" / path.name
     made.parent.mkdir(parents=True, exist_ok=True)
-    made.write_text(text.replace("#define SEED 1\n", f"#define SEED {seed % 2**32}u\n"))
+    # Another process may read the file meanwhile.
+    new = made.with_name(f".{os.getpid()}-{made.name}")
+    new.write_text(text.replace("#define SEED 1\n", f"#define SEED {seed % 2**32}u\n"))
+    new.replace(made)
     return made
 
 

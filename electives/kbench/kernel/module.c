@@ -86,7 +86,9 @@ static const char *stack_at(const char *frame)
 		return "misaligned";
 	if (!top)
 		return object_is_on_stack(frame) ? "right" : "another";
-	return frame < top && frame >= top - MOST_BELOW ? "right" : "another";
+	return frame + 2 * sizeof(long) <= top && frame >= top - MOST_BELOW ?
+		       "right" :
+		       "another";
 }
 
 /* Leave from a deeper call, with other values in the registers. */
@@ -281,6 +283,9 @@ static int __init kbench_init(void)
 	kbench_input = vmalloc(INPUT_BYTES);
 	kbench_heap = vmalloc(HEAP_BYTES);
 	stack = vmalloc(STACK_BYTES);
+	/* Digits follow the input, so that a number that does not end there is wrong. */
+	if (kbench_input)
+		memset(kbench_input, '1', INPUT_BYTES);
 	if (!kbench_output || !kbench_input || !kbench_heap || !stack)
 		goto failed;
 	folder = proc_mkdir("kbench", NULL);

@@ -25,8 +25,8 @@ from grader.exercise.operations import test_program
 
 # The functions with a separate test. Each follows the functions that it calls.
 ALONE = (
-    "bn_reserve", "limbs_lshift", "limbs_sub", "fib_even", "limbs_add_squares", "limb_mul",
-    "column_quotient", "column_limb", "half_digits", "begin_with_limbs", "lucas_double",
+    "limbs_complement", "bn_reserve", "limbs_lshift", "limbs_sub", "fib_even", "limbs_add_squares",
+    "limb_mul", "column_quotient", "column_limb", "half_digits", "begin_with_limbs", "lucas_double",
     "add_halves", "add_middle", "signed_digits", "karatsuba_columns", "comba_leaf_square",
     "solinas_fold", "harvey_forward_radix2", "harvey_inverse_radix2", "mul_points",
     "truncated_shape", "truncated_split", "carry_of", "radix4_twisted",

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+const char *alone(struct fib_call *call)
+{
+	for (int again = 0; again < 3000; again++) {
+		size_t c_size = again % 9 + 1, b_size = again / 9 % c_size + 1;
+		limb_t b[9], c[9];
+		u64 sum = 0;
+
+		/* A third of the limbs are 0, so that a carry runs through them. */
+		for (size_t i = 0; i < 9; i++)
+			b[i] = alone_random() % 3 ? alone_random() : 0;
+		limbs_complement(c, c_size, b, b_size);
+		for (size_t i = 0; i < c_size; i++) {
+			sum += (u64)c[i] + (i < b_size ? b[i] : 0);
+			if ((limb_t)sum)
+				return "c[] + b[] is not B^c_size";
+			sum >>= 32;
+		}
+	}
+	return "right";
+}
