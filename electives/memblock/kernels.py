@@ -47,11 +47,12 @@ class Way:
 
     main: tuple[str, ...] = ()  # sources in harness/ to link with the kernel's own tests
     link_main: tuple[str, ...] = ()
+    told: bool = False  # whether the harness is told when an array has moved
 
 
 # The builds with the sanitizers of the kernel's Makefile.
-RANDOM = ("random", "compare", "operations", "model")
-RECORD = (("kernels_tests",), ("-Wl,--wrap=main,--wrap=test_pass",))
+RANDOM = ("random", "compare", "operations", "model", "array_end")
+RECORD = (("kernels_tests",), ("-Wl,--wrap=main,--wrap=test_pass",), True)
 UMA = Way("uma", "NUMA off", (), "random", RANDOM, (), *RECORD)
 NUMA = Way("numa", "NUMA on", ("NUMA=1",), "random", RANDOM, (), *RECORD)
 # The build for counting has no sanitizers, because valgrind does not support them.

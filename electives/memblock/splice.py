@@ -17,6 +17,19 @@ FUNCTION = "memblock_add_range"
 # so that no source makes the search quadratic.
 _HEAD = r"^[a-z][\w \t*]*\n?\b{name}\([^;{{}}]{{0,999}}\)\n\{{\n"
 _MERGE = "memblock_merge_regions"
+# Each growth of an array by the new function is told to the harness.
+TELLS = """\
+void memblock_array_moved(struct memblock_type *type);
+static int told_double_array(struct memblock_type *type, phys_addr_t start, phys_addr_t size)
+{
+	int error = memblock_double_array(type, start, size);
+
+	if (!error)
+		memblock_array_moved(type);
+	return error;
+}
+#define memblock_double_array told_double_array
+"""
 
 
 class NotOneError(LabError):
@@ -51,15 +64,17 @@ def _macros(source: str, where: str) -> str:
     )
 
 
-def spliced(kernels: str, new: str, where: str, name: str) -> str:
+def spliced(kernels: str, new: str, where: str, name: str, told: bool = False) -> str:
     """Return the kernel's mm/memblock.c with the new function; where and name are for messages.
 
     The compiler's messages name the file and lines of the new function.
+    told: tell the harness when the function has moved an array (harness/array_end.c).
     """
     old = definition(kernels, FUNCTION, where)
     definition(new, FUNCTION, name)
     after = kernels.count("\n", 0, old.end()) + 1
+    before, behind = (TELLS, "#undef memblock_double_array\n") if told else ("", "")
     return (
-        f"{kernels[: old.start()]}{_macros(kernels, where)}"
-        f'#line 1 "{name}"\n{new}#line {after} "memblock.c"\n{kernels[old.end() :]}'
+        f"{kernels[: old.start()]}{_macros(kernels, where)}{before}"
+        f'#line 1 "{name}"\n{new}{behind}#line {after} "memblock.c"\n{kernels[old.end() :]}'
     )

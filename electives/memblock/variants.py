@@ -65,12 +65,12 @@ def named(name: str) -> Variant:
     return every[name]
 
 
-def memblock_c(kernel: Path, variant: Variant) -> str:
-    """Return the kernel's mm/memblock.c with a variant in it."""
+def memblock_c(kernel: Path, variant: Variant, told: bool = False) -> str:
+    """Return the kernel's mm/memblock.c with a variant in it; told: see splice.spliced()."""
     source = (kernel / "mm/memblock.c").read_text(encoding="utf-8")
     if not variant.text:
         return source
-    return splice.spliced(source, variant.text, "mm/memblock.c", variant.where)
+    return splice.spliced(source, variant.text, "mm/memblock.c", variant.where, told)
 
 
 def build(kernel: Path, tests: BuiltTests, variant: Variant) -> Path:
@@ -84,7 +84,7 @@ def build(kernel: Path, tests: BuiltTests, variant: Variant) -> Path:
         raise kernels.VariantNotBuiltError(output)
     name = variant.where or variant.name
     try:
-        text = memblock_c(kernel, variant)
+        text = memblock_c(kernel, variant, tests.way.told)
     except splice.NotOneError as error:
         raise kernels.VariantNotBuiltError(error.problem) from None
     tests.variant(text, name, out, variant.where)

@@ -80,6 +80,8 @@ bool place_of(enum kind kind, struct array array, unsigned int *first,
 	      unsigned int *pages);
 /* Check that memblock's regions are equal to the model's. */
 void compare(enum kind kind);
+/* Allow accesses to the memory behind the arrays, before memblock begins again. */
+void guards_release(void);
 /* Check the memory of a new array, and reserve it in the model. */
 void follow(enum kind kind, struct array before);
 
