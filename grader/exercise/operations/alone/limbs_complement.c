@@ -10,8 +10,8 @@ const char *alone(struct fib_call *call)
 		for (size_t i = 0; i < 9; i++)
 			b[i] = alone_random() % 3 ? alone_random() : 0;
 		limbs_complement(c, c_size, b, b_size);
-		for (size_t i = 0; i < c_size; i++) {
-			sum += (u64)c[i] + (i < b_size ? b[i] : 0);
+		for (size_t at = 0; at < c_size; at++) {
+			sum += (u64)c[at] + (at < b_size ? b[at] : 0);
 			if ((limb_t)sum)
 				return "c[] + b[] is not B^c_size";
 			sum >>= 32;
