@@ -2,8 +2,9 @@
 /*
  * Two threads switch at the same time, in the order that variants/interleaved.c
  * forces: first both threads switch to the same fiber, which only one of them
- * may get; then one thread leaves the fiber to which the other switches, and
- * once each of them leaves it.
+ * may get; then the first thread leaves the fiber to which the second one
+ * switches; then the second thread leaves the fiber to which the first one
+ * switches.
  */
 #include "test_program.h"
 #include "image.h"
@@ -62,6 +63,7 @@ static void is_left(void *unused)
 	}
 }
 
+/* Must not be inlined, for the same reason as home_of_thread(). */
 static __attribute__((noinline)) long role_of_leaving(void)
 {
 	return me ? LEAVING : 0;

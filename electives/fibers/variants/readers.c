@@ -7,7 +7,7 @@
  * table has when a call begins. When the module is removed, report references
  * to threads that were taken and not released. The linker redirects the calls
  * of the whole module to this file (WRAPPED in build.py), so no other name of a
- * function avoids the check; imports.py allows no other function that frees.
+ * function avoids the check; build.py allows no other function that frees.
  */
 #include <linux/module.h>
 #include <linux/pid.h>

@@ -68,25 +68,21 @@ static void do_read(const struct request *r, bool has_offset)
 
 static void do_write(const struct request *r)
 {
-	static char *pages, *end;
-	char text[64], *memory;
-	size_t size, page = (size_t)sysconf(_SC_PAGESIZE);
+	char text[64];
+	size_t size;
+	struct memory m;
+	bool at_end;
 
-	if (!pages) {
-		pages = mmap(NULL, 2 * page, PROT_READ | PROT_WRITE,
-			     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-		if (pages == MAP_FAILED || munmap(pages + page, page)) {
-			perror("mmap");
-			exit(1);
-		}
-		end = pages + page;
-	}
 	snprintf(text, sizeof(text), "%s", word(r, 2));
 	size = unescape(text);
-	memory = size % 2 ? end - size : pages;
-	memset(pages, '9', page);
-	memcpy(memory, text, size);
-	answer(write(file(r), memory, size));
+	/* The mapped half of twice the size is exactly the text. */
+	at_end = size % 2;
+	if (!memory_map(&m, size << at_end, at_end ? "half" : "good"))
+		return;
+	memset(m.pages, '9', m.size);
+	memcpy(m.address, text, size);
+	answer(write(file(r), m.address, size));
+	memory_unmap(&m);
 }
 
 /*

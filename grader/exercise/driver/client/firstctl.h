@@ -10,8 +10,8 @@
  *	open, close, seek, ioctl, sync	see batch.h
  *	read H SIZE [good|null|half|fresh]
  *	pread H SIZE OFFSET	the return value, bytes touched, the text
- *	write H TEXT		in memory, digits follow the text, or, if it has
- *				an odd size, no memory
+ *	write H TEXT		if the size is even, digits follow the text in
+ *				memory; if it is odd, the memory ends there
  *	longwrite H TEXT SIZE	zero bytes follow the text
  *	badwrite H null|half	write two bytes from NULL, or with half of them
  *				unmapped
