@@ -21,15 +21,18 @@ from pathlib import Path
 from grader.exercise.build import preprocess, stage_module
 from grader.exercise.files.stages import Stage
 from grader.exercise.files.tasks import Task, course
-from grader.exercise.operations import test_program
+from grader.exercise.operations import test_cases_decimal, test_program
 
 # The functions with a separate test. Each follows the functions that it calls.
 ALONE = (
-    "limbs_complement", "bn_reserve", "limbs_lshift", "limbs_sub", "fib_even", "limbs_add_squares",
-    "limb_mul", "column_quotient", "column_limb", "half_digits", "begin_with_limbs", "lucas_double",
-    "add_halves", "add_middle", "signed_digits", "karatsuba_columns", "comba_leaf_square",
-    "solinas_fold", "harvey_forward_radix2", "harvey_inverse_radix2", "mul_points",
-    "truncated_shape", "truncated_split", "carry_of", "radix4_twisted",
+    "limbs_complement", "bn_reserve", "limbs_lshift", "limbs_add", "limbs_sub", "limb_mul",
+    "limbs_addmul", "limbs_add_squares", "fib_even", "fib_odd", "limbs_div_chunk",
+    "moller_granlund_div", "column_quotient", "column_limb", "long_column", "half_digits",
+    "begin_with_limbs", "lucas_double", "add_halves", "add_middle", "signed_digits",
+    "karatsuba_columns", "comba_leaf_square", "solinas_fold", "harvey_forward_radix2",
+    "harvey_forward_radix4", "harvey_inverse_radix2", "harvey_inverse_radix4", "mul_points",
+    "truncated_shape", "truncated_split", "truncated_join", "carry_of", "radix4_twisted",
+    "radix4_inverse",
 )  # fmt: skip
 FILES = Path(__file__).with_name("alone")
 RETURNED = "returned"
@@ -42,6 +45,8 @@ SECONDS = 5
 TABLE = """\
 struct fib_call;
 {declarations}
+extern const unsigned long long alone_base;
+const unsigned long long alone_base = {base};
 const char *const alone_names[] = {{ {names} 0 }};
 const char *(*const alone_tests[])(struct fib_call *call) = {{ {tests} }};
 """
@@ -191,6 +196,7 @@ def _program(stage: Stage, files: Mapping[str, bytes], defined: Mapping[str, str
     tests = [_test_of(function) for function in defined]
     table = TABLE.format(
         declarations="\n".join(f"const char *{test}(struct fib_call *call);" for test in tests),
+        base=test_cases_decimal.B if stage.traits.decimal else 0,
         names=" ".join(f'"{function}",' for function in defined),
         tests=", ".join(tests),
     )

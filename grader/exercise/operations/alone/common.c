@@ -10,6 +10,9 @@
  */
 extern u64 alone_state;
 
+/* The base of decimal limbs; 0 if limbs are binary. */
+extern const u64 alone_base;
+
 /* Return the next number of Knuth's linear congruential generator, mixed. */
 static inline u64 alone_random(void)
 {
@@ -17,3 +20,6 @@ static inline u64 alone_random(void)
 		alone_state * 6364136223846793005ULL + 1442695040888963407ULL;
 	return alone_state ^ alone_state >> 29;
 }
+
+/* Return the limb products that have been passed to fib_account_work so far. */
+u64 alone_announced(void);

@@ -13,12 +13,16 @@ const char *alone(struct fib_call *call)
 	for (size_t parts = 2; parts <= 4; parts += 2) {
 		struct shape s = { .main = 16, .parts = parts };
 		size_t stride = 16 / parts;
-		u64 f[24], old[24], w = ntt->roots[parts / 2].w;
+		u64 f[24], old[24], announced;
+		u64 w = ntt->roots[parts / 2].w;
 
 		for (size_t i = 0; i < 24; i++)
 			old[i] = f[i] = alone_random() % prime;
+		announced = alone_announced();
 		if (truncated_split(call, f, s, ntt))
 			return "it returns an error";
+		if (alone_announced() - announced < 2 * (16 + stride))
+			return "it does not announce its work";
 		for (size_t i = 0; i < stride; i++) {
 			unsigned __int128 sum = prime - old[16 + i], power = 1;
 

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+const char *alone(struct fib_call *call)
+{
+	const u64 prime = (1ULL << 58) - 100663295;
+	static u64 room[256];
+	struct ntt *ntt = (struct ntt *)room;
+
+	ntt->minus_one = shoup_factor_of(prime - 1);
+	ntt->roots[0] = shoup_factor_of(1);
+	ntt->made = 1;
+	if (make_roots(call, ntt, 16))
+		return "make_roots returns an error";
+	for (size_t parts = 2; parts <= 4; parts += 2) {
+		struct shape s = { .main = 16, .parts = parts };
+		size_t stride = 16 / parts;
+		u64 f[24], old[24], w = ntt->roots[parts / 2].w, announced;
+
+		for (size_t i = 0; i < 24; i++)
+			old[i] = f[i] = alone_random() % (4 * prime);
+		announced = alone_announced();
+		if (truncated_join(call, f, s, ntt))
+			return "it returns an error";
+		if (alone_announced() - announced < 2 * (16 + stride))
+			return "it does not announce its work";
+		/* Twice the remainders are those of the coefficients. */
+		for (size_t i = 0; i < stride; i++) {
+			unsigned __int128 sum = 0, power = 1;
+			u64 last = f[16 + i] % prime;
+
+			for (size_t j = 0; j < parts; j++) {
+				u64 *fj = &f[j * stride + i];
+				unsigned __int128 twice = old[j * stride + i];
+
+				sum += power * *fj % prime;
+				power = power * w % prime;
+				if (2 * twice % prime !=
+				    (*fj % prime + (j ? 0 : last)) % prime)
+					return "the remainder of x^main - 1 is wrong";
+			}
+			power = old[16 + i];
+			if (2 * parts * power % prime !=
+			    (sum + prime - last) % prime)
+				return "the additional remainder is wrong";
+		}
+	}
+	return "right";
+}
