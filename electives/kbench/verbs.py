@@ -31,6 +31,9 @@ NUMBERS = 300
 ORDERS = range(4, 25)
 HEAP_BYTES, HEADER_BYTES = 32 << 20, 16
 TWICE = 1000  # the same as in 2.c
+# The number of calls of malloc and of free for the input "far", and the most instructions that each
+# may take, with those of the program. The kit's take 49.
+FAR_CALLS, MOST_FOR_A_CALL = 30_000, 200
 # The reason of kernel/heap.c that is wrong for a block that is freed twice.
 OVERWRITTEN = "of a block whose header is overwritten"
 MOST_ZEROS = 14  # Up to 2**14 zeros precede a number.
@@ -54,6 +57,7 @@ def _tests(seed: int) -> list[_Test]:
         _Test(1, f"{seed} {SHALLOW} 0\n", "kernel_stack=1"),
         _Test(2, "many\n"),
         _Test(2, "large\n"),
+        _Test(2, "far\n"),
         *(_Test(2, line) for line in _twice(draw)),
         # The input ends with the last number.
         _Test(3, f"{''.join(_number(draw) for _ in range(NUMBERS))}%u {draw.getrandbits(20)}"),
@@ -176,6 +180,12 @@ def _wrong(
         return message if run.why in message else f"{message} ({run.why})"
     if task.program_input.startswith(b"twice ") and OVERWRITTEN in run.why:
         return f'a block is freed twice: expected that it was freed, got "{run.why}"'
+    if task.program_input.startswith(b"far") and run.cycles > FAR_CALLS * MOST_FOR_A_CALL:
+        return (
+            f"malloc and free take {run.cycles // FAR_CALLS:,} instructions for each call while"
+            f" many blocks are free; expected at most {MOST_FOR_A_CALL}, because malloc takes the"
+            " first block of a list and does not search"
+        )
     # 2.c prints the number and the size of the blocks that it does not free.
     left = re.search(r"^left (\d+) (\d+)$", ran.output, re.M)
     blocks, size = map(int, left.groups()) if left else (0, 0)

@@ -31,11 +31,11 @@
 #define SECOND (1UL << 63)
 #define LEAVING (FIRST | SECOND)
 /*
- * The time limits of waiting for a CPU, and for a thread that may wait for a
- * lock.
+ * The time limits of waiting for a CPU, and for the second switch, which needs
+ * some milliseconds.
  */
 #define CPU_NS (20 * NSEC_PER_SEC)
-#define LOCK_NS (200 * NSEC_PER_MSEC)
+#define SWITCH_NS (5 * NSEC_PER_SEC)
 
 /* Accesses of a claim, or instructions, after which the first thread stops. */
 #define MOST_STOPS 3
@@ -48,6 +48,8 @@ static struct thread *leaving;
 static struct task_struct *first_thread;
 static long second_result;
 static unsigned int calls, to_skip;
+/* The second switch waits for the first one, so one of them takes a lock. */
+static bool waits;
 
 /* Wait without sleeping, as the handler of a breakpoint must. */
 static bool reached_in_handler(int wanted, u64 ns)
@@ -87,7 +89,7 @@ static void stop(void)
 	if (!reached_in_handler(ENTERED, CPU_NS))
 		pr_err("BUG: the other thread does not get a CPU of its own\n");
 	else
-		reached_in_handler(DONE, LOCK_NS);
+		waits = !reached_in_handler(DONE, SWITCH_NS);
 }
 
 static void on_access(struct perf_event *event, struct perf_sample_data *data,
@@ -178,6 +180,9 @@ static long first(struct table *table, unsigned long id)
 		return -ETIME;
 	if (!done && !second_result && !leaving && watched->id == id) {
 		pr_err("BUG: two threads have switched to one fiber\n");
+		send_sig(SIGKILL, current, 1);
+	} else if (waits) {
+		pr_err("BUG: a switch waits for another one; it must not take a lock\n");
 		send_sig(SIGKILL, current, 1);
 	}
 	atomic_set(&turn, FINISHED);

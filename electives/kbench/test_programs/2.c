@@ -9,6 +9,7 @@
 #define LARGE 800
 #define TINY 3000000
 #define TWICE 1000
+#define FAR 5000
 
 /* make elective=kbench check draws the seed. */
 #define SEED 1
@@ -144,6 +145,35 @@ static int free_twice(unsigned int size, int before, int after)
 }
 
 /*
+ * Allocate blocks of two sizes in turn, while many blocks are free. The free
+ * blocks of one size are far from those of the other, so a search from the last
+ * freed block to the next one of the right size takes many instructions.
+ */
+static int far_blocks(void)
+{
+	static void *far[2][FAR];
+	unsigned int size[2] = { 1 + draw(16), 17 + draw(2000) };
+
+	for (int kind = 0; kind < 2; kind++)
+		for (int i = 0; i < FAR; i++) {
+			far[kind][i] = malloc(size[kind]);
+			if (!far[kind][i])
+				return 1;
+		}
+	for (int kind = 0; kind < 2; kind++)
+		for (int i = 0; i < FAR; i++)
+			free(far[kind][i]);
+	for (int i = 0; i < FAR; i++) {
+		void *block = malloc(size[i % 2]);
+
+		if (!block)
+			return 1;
+		free(block);
+	}
+	return 0;
+}
+
+/*
  * Allocate about 600 MB in total, but at most 4 MB at a time, and leave some
  * blocks allocated at the end.
  */
@@ -192,7 +222,10 @@ static int many_blocks(void)
 	return 0;
 }
 
-/* The input: "large", "twice" with the arguments of free_twice(), or another. */
+/*
+ * The input: "large", "far", "twice" with the arguments of free_twice(), or
+ * another.
+ */
 int main(void)
 {
 	static char test[8];
@@ -201,5 +234,7 @@ int main(void)
 
 	if (scanf("%7s %u %d %d", test, &size, &before, &after) == 4)
 		return free_twice(size, before, after);
+	if (test[0] == 'f')
+		return far_blocks();
 	return test[0] == 'l' ? large_blocks() : many_blocks();
 }

@@ -15,7 +15,7 @@ const char *alone(struct fib_call *call)
 		}
 		factor = again < 17 ? -1 : alone_random();
 		top = limbs_addmul(c, a, size, factor);
-		for (size_t i = 0; i < size; i++) {
+		for (size_t i = 0; i != size; i++) {
 			want += (unsigned __int128)factor * a[i];
 			want += old[i];
 			if (c[i] != (limb_t)want)

@@ -23,7 +23,7 @@ const char *alone(struct fib_call *call)
 		got = long_column(begin, a, b + count - 1, count, times);
 		/* Compare modulo 2^128 and modulo a prime. */
 		rest = begin % modulus;
-		for (size_t i = 0; i < count; i++) {
+		for (size_t i = 0; i != count; i++) {
 			in_sum = (unsigned __int128)a[i] * b[count - 1 - i];
 			all += times * in_sum;
 			rest += times * (in_sum % modulus);
