@@ -35,12 +35,6 @@ def refused(
     return ""
 
 
-def defined(made: Module, name: str) -> set[str]:
-    """Return the symbols that an object of a module defines."""
-    lines = [line.split()[:2] for line in _listed(made, name).splitlines()]
-    return {symbol for symbol, kind in lines if kind not in "Uvw"}
-
-
 def _used(made: Module, names: Iterable[str]) -> list[tuple[str, str]]:
     """Return (object, symbol) pairs: the symbols that a module's objects use but do not define."""
     symbols = [

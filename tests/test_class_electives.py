@@ -143,7 +143,8 @@ def test_fibers_by_strangers(tmp_path: Path) -> None:
     stands = {name: (row["points"], row["status"]) for name, row in found.items()}
     assert stands == {
         "right": ("100", "ok"), "unfinished": ("0", "wrong"),
-        "reads": ("0", "build-failed"), "half": ("80", "wrong"),
+        # fiber.c has tasks 2 and 4, and storage.c has task 3.
+        "reads": ("60", "build-failed"), "half": ("80", "wrong"),
     }  # fmt: skip
     results = next((tmp_path / "out/students").glob("right-*")) / "results.json"
     assert "table.c is left out: the kit's own file" in results.read_text()

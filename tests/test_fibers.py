@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -52,7 +53,6 @@ def short(name: str) -> tuple[FiberTest, ...]:
     [
         ("cmpxchg_acquire(&fiber->owner, NULL, me)", ""),
         ("cmpxchg(&fiber->owner, NULL, me)", ""),
-        ("cmpxchg_relaxed(&fiber->owner, NULL, me);\n\tsmp_acquire__after_ctrl_dep()", ""),
         (
             "cmpxchg_relaxed(&fiber->owner, NULL, me)",
             "cmpxchg_relaxed does not order later accesses",
@@ -73,14 +73,6 @@ def test_a_claim_must_be_atomic_and_order_later_accesses(claim: str, fault: str)
     assert text.count(kits) == 1
     message = build.unordered(text.replace(kits, claim), "fiber.c")
     assert message == (f"fiber.c: {fault}; use cmpxchg_acquire" if fault else "")
-
-
-def test_a_barrier_must_follow_the_claim_in_the_same_function() -> None:
-    kits = "cmpxchg_acquire(&fiber->owner, NULL, me)"
-    text = (build.SOURCES / "fiber.c").read_text()
-    relaxed = text.replace(kits, "cmpxchg_relaxed(&fiber->owner, NULL, me)")
-    message = build.unordered(f"{relaxed}\nvoid other(void)\n{{\n\tsmp_mb();\n}}\n", "fiber.c")
-    assert "cmpxchg_relaxed does not order" in message
 
 
 @pytest.mark.parametrize(
@@ -219,23 +211,21 @@ def test_a_table_of_its_own_does_not_avoid_the_migration(
     assert re.search(r"register \d+ is|x87", message), message
 
 
-@pytest.mark.long
-@pytest.mark.parametrize("machine", ["poison", "uml-debug"])
-def test_a_task_answers_only_for_its_own_leaks(machine: str) -> None:
-    """Task 3 is blamed for the values, but not for the arrays of fibers and threads."""
-    destroy = "\txa_destroy(&table->fibers);\n\txa_destroy(&table->threads);\n"
-    arrays = {"fiber.c": changed("fiber.c", (destroy, "")).encode()}
-    keep = ("kfree(fiber->local[i]);", "(void)fiber->local[i];")
-    values = {"storage.c": changed("storage.c", keep).encode()}
-
-    def found(files: dict[str, bytes], leaks_of: str) -> str:
-        test = runner.VALUES
-        return runner.attempt(machine, [test], files, leaks_of=leaks_of)[test]
-
-    assert "never freed" in found(arrays, "")
-    assert found(arrays, verbs.LEAKS_OF[3]) == ""
-    message = found({**arrays, **values}, verbs.LEAKS_OF[3])
-    assert "fibers_local_set" in message and "fibers_convert" not in message, message
+def test_each_task_is_tested_with_its_own_files_only(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shutil.copytree(build.SOURCES, tmp_path / "fibers")
+    for name in build.TASK_FILES:
+        (tmp_path / "fibers" / name).write_text("not C\n")
+    monkeypatch.delenv("LAB_REF", raising=False)
+    monkeypatch.setattr(source_folder, "WORK", tmp_path)
+    for own in build.FILES_OF_TASKS.values():
+        for arch, context in build.CONTEXTS.items():
+            made = build.recipe(arch, own=own)
+            wrong = {name for name, text in made.files.items() if text == b"not C\n"}
+            unused = {*build.CONTEXT_FILES} - {f"{context}.c"}
+            assert wrong == {*own} - unused
+            assert made.folder != build.recipe(arch).folder
 
 
 @pytest.mark.parametrize("machine", ["wide", "poison"])

@@ -40,12 +40,13 @@ POISON = Qemu(
 CONTEXTS = {"x86": "context_x86", "um": "context_um"}
 # The files with a task. A learner's other files are not used: the variants replace functions by
 # macros, and a learner's table.c could avoid these macros. Task 1 has the files of all contexts.
-TASK_FILES = tuple(
-    sorted(
-        {f"{name}.c" for name in CONTEXTS.values()}
-        | {str(task["file"]) for task in toml.read(HERE / "tasks.toml")["task"]}
-    )
-)
+# Each task is tested with its own files only, so that no mistake costs the points of another task.
+CONTEXT_FILES = tuple(sorted(f"{name}.c" for name in CONTEXTS.values()))
+FILES_OF_TASKS: Mapping[int, tuple[str, ...]] = {
+    number: CONTEXT_FILES if task["file"] in CONTEXT_FILES else (str(task["file"]),)
+    for number, task in enumerate(toml.read(HERE / "tasks.toml")["task"], 1)
+}
+TASK_FILES = tuple(sorted({name for files in FILES_OF_TASKS.values() for name in files}))
 # The object that each file of variants/ replaces. The variant file includes the source of that
 # object.
 STANDS_FOR = {
@@ -73,15 +74,23 @@ class ModuleNotBuiltError(LabError):
         super().__init__(f"the module of fibers does not build: {problem}", "correct the source")
 
 
-def recipe(arch: str, changed: Mapping[str, bytes] | None = None, variant: str = "") -> Recipe:
+def recipe(
+    arch: str,
+    changed: Mapping[str, bytes] | None = None,
+    variant: str = "",
+    own: tuple[str, ...] = TASK_FILES,
+) -> Recipe:
     """Return the recipe of the learner's module, or of the kit's module with changed files.
 
     variant: a file of variants/, which makes tests stricter or contains a fault for them to find.
+    own: the files that are taken from the learner's copy; all others are the kit's.
     """
     kit = changed is not None
     folder = SOURCES if kit else source_folder.folder("fibers", SOURCES)
-    files = _sources(folder)
+    files = _sources(folder, own)
     place = source_folder.build_name("fibers", folder, SOURCES)
+    if folder != SOURCES and own != TASK_FILES:
+        place += f"-{Path(own[0]).stem}"
     if changed is not None:
         files |= changed
         digest = hashlib.sha256(repr(sorted(changed.items())).encode()).hexdigest()
@@ -100,16 +109,16 @@ def recipe(arch: str, changed: Mapping[str, bytes] | None = None, variant: str =
         files={name: text for name, text in files.items() if name not in others},
         objects=tuple(objects),
         settings=tuple(f"LDFLAGS_fibers.o += --wrap={name}" for name in WRAPPED.get(variant, ())),
-        labels={"": paths.place(folder)},
-        shown={"": paths.shown(folder)},
+        labels={"": paths.place(SOURCES), **{n: f"{paths.place(folder)}/{n}" for n in own}},
+        shown={"": paths.shown(SOURCES), **{n: f"{paths.shown(folder)}/{n}" for n in own}},
         isolated=submission is not None,
     )
 
 
-def _sources(folder: Path) -> dict[str, bytes]:
-    """Return the files of the module: those with a task from a folder, all others from the kit."""
+def _sources(folder: Path, own: Iterable[str]) -> dict[str, bytes]:
+    """Return the files of the module: its own from a folder, all others from the kit."""
     homes = {path.name: SOURCES for path in sorted(SOURCES.iterdir())}
-    homes |= dict.fromkeys(TASK_FILES, folder)
+    homes |= dict.fromkeys(own, folder)
     return {
         name: (home / name).read_bytes() for name, home in homes.items() if (home / name).is_file()
     }
@@ -145,14 +154,13 @@ ALSO = re.compile(
     r"|__(cond_resched|might_\w+)|__SC[TK]__\w+|preempt_schedule\w*|__fentry__|__stack_chk_\w+"
     r"|__x86_\w+_thunk\w*|(__)?fortify_panic|__(asan|kasan|ubsan)_\w+"
 )
-# Operations that do not order later accesses, and the barriers that may follow them in the same
-# function.
-_UNORDERED = re.compile(r"\w*xchg\w*_(?:relaxed|release)")
-# Operations that are atomic on one CPU only. No barrier makes them atomic.
-_LOCAL = re.compile(r"\w*xchg\w*_local\w*|(?:this|raw)_cpu_\w*xchg\w*")
-_BARRIERS = {"smp_mb", "smp_mb__after_atomic", "smp_acquire__after_ctrl_dep"}
-# The compiler's operations. Their order is an argument, and the kernel has its own.
-_COMPILERS = re.compile(r"__(?:atomic|sync)_\w+")
+# Atomic operations that no claim may use: they do not order later accesses, or are atomic on one
+# CPU only, or belong to the compiler, whose operations take their order as an argument.
+_REFUSED_CLAIMS = {
+    re.compile(r"\w*xchg\w*_(?:relaxed|release)"): "does not order later accesses",
+    re.compile(r"\w*xchg\w*_local\w*|(?:this|raw)_cpu_\w*xchg\w*"): "is atomic on one CPU only",
+    re.compile(r"__(?:atomic|sync)_\w+"): "is not an operation of the kernel",
+}
 
 
 def unordered(text: str, shown: str) -> str:
@@ -160,47 +168,52 @@ def unordered(text: str, shown: str) -> str:
 
     No test on x86 shows this mistake, because every atomic operation there is a full barrier.
     """
-    words = allowed_c.words(text)
-    if local := sorted(filter(_LOCAL.fullmatch, words)):
-        return f"{shown}: {local[0]} is atomic on one CPU only; use cmpxchg_acquire"
-    if compilers := sorted(filter(_COMPILERS.fullmatch, words)):
-        return f"{shown}: {compilers[0]} is not an operation of the kernel; use cmpxchg_acquire"
-    for found in _UNORDERED.finditer(text):
-        rest = text[found.end() :].partition("\n}")[0]
-        if found[0] in words and not allowed_c.words(rest) & _BARRIERS:
-            return f"{shown}: {found[0]} does not order later accesses; use cmpxchg_acquire"
+    words = sorted(allowed_c.words(text))
+    for refused, why in _REFUSED_CLAIMS.items():
+        if found := next(filter(refused.fullmatch, words), ""):
+            return f"{shown}: {found} {why}; use cmpxchg_acquire"
     return ""
+
+
+def _label(of: Recipe, name: str) -> str:
+    """Return the path of a source for messages."""
+    return of.labels.get(name, f"{of.labels['']}/{name}")
 
 
 def _check(recipe_to_check: Recipe) -> None:
     """Raise ModuleNotBuiltError if a changed file could detect how it is built."""
-    (shown,) = recipe_to_check.labels.values()
     for name, text in recipe_to_check.files.items():
         kits = next((path for path in (SOURCES / name, VARIANTS / name) if path.is_file()), None)
         of_kit = kits.read_bytes() if kits else b""
         if text != of_kit and name.endswith((".c", ".h")):
             decoded = (part.decode(errors="replace") for part in (text, of_kit))
-            if message := allowed_c.refused_with_kernel_headers(f"{shown}/{name}", *decoded):
+            if message := allowed_c.refused_with_kernel_headers(
+                _label(recipe_to_check, name), *decoded
+            ):
                 raise ModuleNotBuiltError(message)
 
 
-def built(kernel: Kernel, changed: Mapping[str, bytes] | None = None, variant: str = "") -> Module:
+def built(
+    kernel: Kernel,
+    changed: Mapping[str, bytes] | None = None,
+    variant: str = "",
+    own: tuple[str, ...] = TASK_FILES,
+) -> Module:
     """Build the module. Raise ModuleNotBuiltError for a compile error or a forbidden symbol."""
     if kernel.arch not in CONTEXTS:
         raise LabError(
             f"fibers switch between registers of x86 and of user-mode Linux, not of {kernel.arch}",
             "choose machine=uml or machine=qemu",
         )
-    wanted = recipe(kernel.arch, changed, variant)
+    wanted = recipe(kernel.arch, changed, variant, own)
     _check(wanted)
     made = module.build(wanted, kernel)
     if not made.ok:
         raise ModuleNotBuiltError(made.cause)
     kits = recipe(kernel.arch, {}, variant)
     if wanted.files != kits.files:
-        (shown,) = wanted.labels.values()
         replaced = {variant: STANDS_FOR[variant] or CONTEXTS[kernel.arch]} if variant else {}
-        sources = {name: f"{shown}/{replaced.get(name, name)}.c" for name in wanted.objects}
+        sources = {n: _label(wanted, f"{replaced.get(n, n)}.c") for n in wanted.objects}
         if message := imports.refused(made, module.build(kits, kernel), sources, ALSO):
             raise ModuleNotBuiltError(message)
     return made

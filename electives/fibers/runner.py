@@ -7,7 +7,6 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from electives import imports
 from electives.fibers import build
 from grader.base import test_record
 from grader.base.errors import LabError, MachineError
@@ -81,7 +80,7 @@ MIXED_FPU = FiberTest("threads with registers of different sizes", "mixed_fpu_st
 READERS = FiberTest(
     "ended threads are freed after their readers have finished", "exit_paths thread threads", 416
 )
-INTERLEAVED = FiberTest("two switches, the one within the other", "interleaved", 306)
+INTERLEAVED = FiberTest("two switches, the one within the other", "interleaved", 375)
 KEPT = FiberTest("the memory of ended threads is freed at once", "kept", 405, 120)
 UNLOAD = FiberTest("the module can be unloaded once it is not open", "unload", 144)
 DYING = FiberTest("threads end while others switch to their fibers", "dying 4000", 25, varies=True)
@@ -137,16 +136,16 @@ def attempt(
     tell: Tell = lambda _: None,
     to_the_end: bool = True,
     hear: Callable[[FiberTest, str], None] = lambda *_: None,
-    leaks_of: str = "",
+    own: tuple[str, ...] = build.TASK_FILES,
 ) -> dict[FiberTest, str]:
     """Run tests on a machine. Return each test's problem, or "".
 
     After a failure, the next tests run in a new machine; without to_the_end, none of them run. hear
-    is called with each test and its program's last line. leaks_of: the object whose leaks count,
-    "" for all. Raise LabError when the module does not build.
+    is called with each test and its program's last line. own: the files that are taken from the
+    learner's copy. Raise LabError when the module does not build.
     """
     where = machine(name)
-    made = build.built(where.kernel(), changed, OWN[name][1] if name in OWN else "")
+    made = build.built(where.kernel(), changed, OWN[name][1] if name in OWN else "", own)
     found: dict[FiberTest, str] = {}
     while len(found) < len(tests):
         todo = tests[len(found) :]
@@ -159,7 +158,7 @@ def attempt(
                 if found[test]:
                     break  # the state of this machine is unknown now
             else:
-                _last(guest, made, found, tests[-1], where, leaks_of)
+                _last(guest, made, found, tests[-1], where)
         if not to_the_end and any(found.values()):
             break
     return found
@@ -207,27 +206,16 @@ def _dirt(guest: Running, made: Module) -> str:
 
 
 def _last(
-    guest: Running,
-    made: Module,
-    found: dict[FiberTest, str],
-    last: FiberTest,
-    where: Machine,
-    leaks_of: str,
+    guest: Running, made: Module, found: dict[FiberTest, str], last: FiberTest, where: Machine
 ) -> None:
     """Unload the module at the end. On machines that can find leaks, first search for leaks."""
-
-    def chosen(report: str) -> str:
-        if not leaks_of:
-            return report
-        return leak_scan.allocated_by(report, made.name, imports.defined(made, leaks_of))
-
     try:
         if where is build.POISON:
             report = guest.channel.check(leak_scan.held_command(made.name), 4 * build.PATIENCE)
-            found[last] = found[last] or leak_scan.held(chosen(report), made.name)
+            found[last] = found[last] or leak_scan.held(report, made.name)
         if where is machines.get("uml-debug"):
             report = guest.channel.check(leak_scan.COMMAND, 4 * build.PATIENCE)
-            found[last] = found[last] or leak_scan.read(chosen(report), made).meaning
+            found[last] = found[last] or leak_scan.read(report, made).meaning
         guest.channel.check("rmmod fibers", build.PATIENCE)
         found[last] = found[last] or _dirt(guest, made)
     except MachineError as error:

@@ -38,7 +38,7 @@ TASKS: dict[int, tuple[tuple[str, tuple[FiberTest, ...]], ...]] = {
         ("uml-debug", (runner.ALLOCATION_FAILURE, runner.VALUES)),
     ),
     4: (
-        ("uml-debug", (runner.EXIT_PATHS, runner.THERE)),
+        ("uml-debug", (runner.EXIT_PATHS, runner.THERE, runner.VALUES)),
         ("uml", (runner.KILL, runner.MANY)),
         ("readers", (runner.READERS,)),
         ("qemu-smp", (runner.DYING, runner.KILL)),
@@ -58,12 +58,10 @@ IN_QEMU: dict[int, tuple[tuple[str, tuple[FiberTest, ...]], ...]] = {
     4: (
         ("readers", (runner.READERS,)),
         ("qemu-smp", (runner.KILL, runner.MANY)),
-        ("poison", (runner.EXIT_PATHS, runner.KEPT, runner.THERE, runner.DYING)),
+        ("poison", (runner.EXIT_PATHS, runner.KEPT, runner.THERE, runner.VALUES, runner.DYING)),
     ),
 }
 CLAIM = 2  # the number of the task whose atomic operation must order later accesses
-# The object whose leaks a task answers for. A task that is not listed answers for all leaks.
-LEAKS_OF = {3: "storage"}
 # The tests that must pass before the measurement.
 QUICK = (runner.THERE, runner.REGISTERS, runner.VALUES, runner.EXIT_PATHS)
 
@@ -97,7 +95,7 @@ def _finding(
     number: int, todo: tuple[tuple[str, tuple[FiberTest, ...]], ...], progress: Progress
 ) -> Finding | None:
     try:
-        wrong = _wrong(todo, progress, LEAKS_OF.get(number, ""))
+        wrong = _wrong(todo, progress, build.FILES_OF_TASKS[number])
     except ModuleNotBuiltError as error:
         return Finding("build-failed", error.problem)
     except LabError as error:
@@ -108,10 +106,12 @@ def _finding(
 
 
 def _wrong(
-    of_the_task: tuple[tuple[str, tuple[FiberTest, ...]], ...], progress: Progress, leaks_of: str
+    of_the_task: tuple[tuple[str, tuple[FiberTest, ...]], ...],
+    progress: Progress,
+    own: tuple[str, ...],
 ) -> str:
     for name, todo in of_the_task:
-        found = runner.attempt(name, todo, tell=progress.step, to_the_end=False, leaks_of=leaks_of)
+        found = runner.attempt(name, todo, tell=progress.step, to_the_end=False, own=own)
         for test, message in found.items():
             if message:
                 return f"{test.title}, on {name}: {message}"

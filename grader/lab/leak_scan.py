@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
 from dataclasses import dataclass
 
 from grader.lab import kernel_log, log_diagnostics
@@ -46,19 +45,6 @@ def held_command(name: str) -> str:
     scan = f"cat {traces}/*/alloc_traces | awk -v RS= '{chosen}'"
     loop = f'for i in 1 2 3 4 5; do sleep 2; r=$({scan}); [ -n "$r" ] || break; done; echo "$r"'
     return f"grep -q age= {traces}/kmalloc-64/alloc_traces && {{ {loop}; }}"
-
-
-def allocated_by(report: str, name: str, functions: Collection[str]) -> str:
-    """Return the entries of a report on blocks that the given functions of a module allocated.
-
-    The report is the output of COMMAND or of held_command(). The first function of the module in an
-    entry is the one that allocated the blocks.
-    """
-    entries = re.split(r"^(?=unreferenced object| *\d+ \S.* age=)", report, flags=re.MULTILINE)
-    callers = [re.search(rf"([\w.]+)\+0x\S+ \[{name}\]", entry) for entry in entries]
-    return "".join(
-        entry for entry, caller in zip(entries, callers) if caller and caller[1] in functions
-    )
 
 
 def held(report: str, name: str) -> str:

@@ -2,7 +2,8 @@
 /*
  * Two threads switch at the same time, in the order that variants/interleaved.c
  * forces: first both threads switch to the same fiber, which only one of them
- * may get; then the first thread leaves the fiber to which the second one
+ * may get; then each thread switches to a fiber of its own, which both get;
+ * then the first thread leaves the fiber to which the second one
  * switches; then the second thread leaves the fiber to which the first one
  * switches.
  */
@@ -16,6 +17,8 @@
 #define FIRST (1L << 62)
 #define SECOND LONG_MIN /* the highest bit */
 #define LEAVING (FIRST | SECOND)
+/* The fiber of a switch follows the watched fiber in the id. */
+#define UPPER 31
 
 static pthread_barrier_t both;
 static long shared, next, homes[2], results[2];
@@ -91,20 +94,25 @@ static void *other(void *role)
 	return NULL;
 }
 
-/* role: of the second thread when it switches to the shared fiber. */
-static pthread_t begin(void (*entry)(void *), long role)
+/*
+ * role: of the second thread when it switches to the shared fiber. apart: it
+ * switches to another fiber instead.
+ */
+static pthread_t begin(void (*entry)(void *), long role, bool apart)
 {
 	SAME(fibers_begin(), 0);
 	pthread_barrier_init(&both, NULL, 2);
 	use_cpu(0);
 	shared = fiber_test_fiber(entry, NULL);
 	next = fiber_test_fiber(goes_home, NULL);
+	if (apart)
+		role |= next << UPPER;
 	return fiber_test_thread(other, (void *)role);
 }
 
 static void claim(void)
 {
-	pthread_t thread = begin(goes_home, SECOND);
+	pthread_t thread = begin(goes_home, SECOND, false);
 
 	for (int i = 0; i < ROUNDS; i++) {
 		pthread_barrier_wait(&both);
@@ -117,9 +125,24 @@ static void claim(void)
 	pthread_join(thread, NULL);
 }
 
+static void own_fibers(void)
+{
+	pthread_t thread = begin(goes_home, SECOND, true);
+
+	for (int i = 0; i < ROUNDS; i++) {
+		pthread_barrier_wait(&both);
+		results[0] = image_round(1, (unsigned long)i, shared | FIRST);
+		pthread_barrier_wait(&both);
+		SAME(results[0], 0);
+		SAME(results[1], 0);
+		SAME(visits, 2 * (i + 1));
+	}
+	pthread_join(thread, NULL);
+}
+
 static void release(void)
 {
-	pthread_t thread = begin(is_left, SECOND);
+	pthread_t thread = begin(is_left, SECOND, false);
 
 	for (int i = 0; i < ROUNDS; i++) {
 		pthread_barrier_wait(&both);
@@ -134,7 +157,7 @@ static void release(void)
 /* Whether or not the switch succeeds, the fiber has no owner afterwards. */
 static void tried(void)
 {
-	pthread_t thread = begin(is_tried, 0);
+	pthread_t thread = begin(is_tried, 0, false);
 	int expected = 0;
 
 	for (int i = 0; i < ROUNDS; i++) {
@@ -153,6 +176,8 @@ static void tried(void)
 int main(int argc, char **argv)
 {
 	static const struct test_function tests[] = { { "claim", claim },
+						      { "own fibers",
+							own_fibers },
 						      { "release", release },
 						      { "tried", tried },
 						      { NULL, NULL } };

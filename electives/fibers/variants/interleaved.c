@@ -8,6 +8,9 @@
  * first continues. It is the first such access, in the next call the second
  * one, and so on.
  *
+ * If the second thread's id has an upper half, it switches to that fiber
+ * instead, and must not have to wait for the first thread.
+ *
  * With both bits, the second thread leaves the fiber that the first thread
  * requests. The first thread then stops after one of the instructions after
  * which the fiber has a third owner, not the second thread and not NULL. It is
@@ -30,6 +33,8 @@
 #define FIRST (1UL << 62)
 #define SECOND (1UL << 63)
 #define LEAVING (FIRST | SECOND)
+/* The upper half of an id begins here; an id has 31 bits. */
+#define UPPER 31
 /*
  * The time limits of waiting for a CPU, and for the second switch, which needs
  * some milliseconds.
@@ -50,6 +55,8 @@ static long second_result;
 static unsigned int calls, to_skip;
 /* The second switch waits for the first one, so one of them takes a lock. */
 static bool waits;
+/* The second switch is to another fiber than the first one. */
+static bool apart;
 
 /* Wait without sleeping, as the handler of a breakpoint must. */
 static bool reached_in_handler(int wanted, u64 ns)
@@ -178,7 +185,8 @@ static long first(struct table *table, unsigned long id)
 	atomic_cmpxchg(&turn, READY, GO);
 	if (!reached(DONE))
 		return -ETIME;
-	if (!done && !second_result && !leaving && watched->id == id) {
+	if (!done && !second_result && !leaving && !apart &&
+	    watched->id == id) {
 		pr_err("BUG: two threads have switched to one fiber\n");
 		send_sig(SIGKILL, current, 1);
 	} else if (waits) {
@@ -220,8 +228,10 @@ static long interleaved(struct table *table, unsigned long id)
 	leaving = role == LEAVING ? me : NULL;
 	if (leaving)
 		return second(table, id, me->fiber);
+	apart = id >> UPPER;
 	if (role == SECOND)
-		return second(table, id, xa_load(&table->fibers, id));
+		return second(table, apart ? id >> UPPER : id,
+			      xa_load(&table->fibers, id & INT_MAX));
 	return fibers_switch(table, id);
 }
 
