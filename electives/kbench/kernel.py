@@ -18,7 +18,7 @@ from electives.kbench.native import ProcessRun
 from electives.kbench.program import Program
 from grader.base import paths, scratch
 from grader.base.errors import LabError, MachineError
-from grader.lab import module, persistent_machine
+from grader.lab import allowed_c, module, persistent_machine
 from grader.lab.machines import Contents, Machine, Running
 from grader.lab.module import Kernel, Module, Recipe
 
@@ -96,6 +96,9 @@ def support(kernel: Kernel, only: str = "") -> Module:
     files = _texts(folder)
     if only:
         files = _texts(SOURCES) | {only: files.get(only, b"")}
+        own = files[only].decode(errors="replace")
+        if message := allowed_c.included_elsewhere(f"{paths.shown(folder)}/{only}", own):
+            raise LabError(message, "write it yourself")
     build = source_folder.build_name("kbench", folder, SOURCES)
     # Name the learner's folder only for the learner's file. The module with a file that is the same
     # in two copies is then compiled once.

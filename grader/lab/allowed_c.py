@@ -59,6 +59,10 @@ _TOKEN = re.compile(
 _MARKER = re.compile(r"# (\d+) \"((?:\\.|[^\"\\])*)\"((?: \d)*)")
 _DIRECTIVE = re.compile(r"\s*(?:#|%:)\s*(?:line\b|\d)")
 _INCLUDE = re.compile(r"\s*(?:#|%:)\s*include\b")
+# The headers that a file may include: of the kernel, and of its own folder.
+_HEADER = re.compile(r"<(?!/)(?!.*\.\.)[\w./-]+>|\"[\w-]+\.h\"")
+_INCLUDING = {"include", "include_next", "import", "embed"}
+_INCLUDING_ASSEMBLY = re.compile(r"\.inc(?:lude|bin)\b")
 _CONDITION = re.compile(r"\s*(?:#|%:)\s*((?:el)?if(?:n?def)?|elifn?def)\b\s*(.*)")
 # The directives that a fragment of a kernel file may contain.
 _CONDITIONALS = {"if", "ifdef", "ifndef", "elif", "elifdef", "elifndef", "else", "endif", ""}
@@ -156,13 +160,30 @@ def refused_in_fragment(name: str, source: str) -> str:
     return ""
 
 
+def included_elsewhere(name: str, source: str) -> str:
+    """Return an error message for an inclusion of a file of another folder, or "".
+
+    The kit's own solution is such a file. The source may be in C or in assembly.
+    """
+    for number, line in _rows(source):
+        directive = _ANY_DIRECTIVE.match(line)
+        if directive and directive[1] in _INCLUDING:
+            foreign = not _HEADER.fullmatch(line[directive.end() :].strip())
+        else:
+            foreign = bool(_INCLUDING_ASSEMBLY.search(re.sub(r'"\s*"', "", line)))
+        if foreign:
+            what = " ".join(line.split())
+            return f"{name}:{number}: {what} includes a file of another folder; remove it"
+    return ""
+
+
 def refused_with_kernel_headers(name: str, source: str, kits: str = "") -> str:
     """Return an error message for a construct that can tell the builds of a file apart, or "".
 
     The file includes kernel headers, so each build preprocesses it separately. kits: the kit's
     version of the file; the conditions in this version are allowed.
     """
-    if message := refused_in_source(name, source):
+    if message := refused_in_source(name, source) or included_elsewhere(name, source):
         return message
     allowed = {line.strip() for line in kits.splitlines()}
     known = {*re.findall(r"\w+", kits)}
