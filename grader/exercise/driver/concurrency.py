@@ -19,7 +19,7 @@ RACE = 8
 PARAMETER = f"race={RACE}"
 # The tests of these tasks call only functions that must hold the lock at each access. The functions
 # of the other tasks may also access one number by READ_ONCE, or as an atomic64_t.
-LOCKSET, LOCKED = "lockset=1", ("two callers", "ioctl")
+LOCKSET, LOCKED = "lockset=1", ("two callers", "sysfs", "open", "ioctl")
 # The number of calls that each caller makes.
 COUNT = 100
 # The number of times that both callers write a line when only one more line fits.

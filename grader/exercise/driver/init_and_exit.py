@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import errno
+import random
 from collections.abc import Callable, Mapping
 
 from grader.exercise.driver import call_trace, system_calls
@@ -14,6 +15,9 @@ from grader.exercise.files import driver_device
 
 # An init function must make fewer steps than this. A step is a call that can fail.
 MOST_STEPS = 24
+# One of these errors is drawn for each step that fails, so that init cannot return a fixed one. By
+# default it is EUSERS.
+RARE_ERRORS = (errno.EISNAM, errno.ENFILE, errno.EMLINK, errno.ENOTUNIQ, errno.EXFULL, errno.EDOM)
 CHARACTER_DEVICE = "20600"  # The mode of a character device for root only.
 WHILE_OPEN = (
     DriverCase(f"open {driver_device.NODE}", "open 0 rw", "0"),
@@ -109,7 +113,10 @@ def _with_failing_step(session: DriverSession, number: int, name: str, memory: b
 
     number counts the steps that can fail, from 1; name is this step's name.
     """
-    error = session.load(f"fail={number}", title=f"init, when {_in_words(name)} fails")
+    drawn = random.choice(RARE_ERRORS)
+    error = session.load(
+        f"fail={number} error={drawn}", title=f"init, when {_in_words(name)} fails"
+    )
     trace = session.steps()
     failed = next((step for step in trace if step.kind == "!"), None)
     if failed is None:

@@ -48,15 +48,9 @@ static bool watch;
 module_param(watch, bool, 0600);
 MODULE_PARM_DESC(watch, "print each step to the kernel log");
 
-/*
- * Each function fails with a different error, to test whether init returns that
- * error.
- */
-#define REGION_FAILS EBUSY
-#define CLASS_FAILS ENFILE
-#define CDEV_FAILS EMLINK
-#define DEVICE_FAILS ENOTUNIQ
-#define MISC_FAILS EUSERS
+static int error = EUSERS;
+module_param(error, int, 0600);
+MODULE_PARM_DESC(error, "the error of a step that fails, except an allocation");
 
 static void told(char what, const char *name, unsigned long about)
 {
@@ -65,13 +59,13 @@ static void told(char what, const char *name, unsigned long about)
 	report_step(what, name, about, 0);
 }
 
-/* Return whether the current step is the one that must fail. */
-static bool fails(const char *name, int error)
+/* Return @wanted if the current step is the one that must fail, else 0. */
+static int fails(const char *name, int wanted)
 {
 	if (fail <= 0 || --fail)
-		return false;
-	told('!', name, error);
-	return true;
+		return 0;
+	told('!', name, wanted);
+	return wanted;
 }
 
 /*
@@ -171,8 +165,8 @@ WRAP(int, alloc_chrdev_region, dev_t *number, unsigned int first,
 {
 	int err;
 
-	if (fails("alloc_chrdev_region", REGION_FAILS))
-		return -REGION_FAILS;
+	if (fails("alloc_chrdev_region", error))
+		return -error;
 	err = __real_alloc_chrdev_region(number, first, count, name);
 	return done("alloc_chrdev_region", err, err ? 0 : *number);
 }
@@ -185,8 +179,8 @@ WRAP(void, unregister_chrdev_region, dev_t number, unsigned int count)
 
 WRAP(int, cdev_add, struct cdev *cdev, dev_t number, unsigned int count)
 {
-	if (fails("cdev_add", CDEV_FAILS))
-		return -CDEV_FAILS;
+	if (fails("cdev_add", error))
+		return -error;
 	told_device(cdev->ops);
 	return done("cdev_add", __real_cdev_add(cdev, number, count),
 		    ABOUT(cdev));
@@ -204,8 +198,8 @@ WRAP(void, cdev_del, struct cdev *cdev)
 
 WRAP(int, class_register, CLASS_TYPE)
 {
-	if (fails("class_register", CLASS_FAILS))
-		return -CLASS_FAILS;
+	if (fails("class_register", error))
+		return -error;
 	return done("class_register", __real_class_register(class),
 		    ABOUT(class));
 }
@@ -214,8 +208,8 @@ WRAP(int, class_register, CLASS_TYPE)
 
 WRAP(int, __class_register, CLASS_TYPE, struct lock_class_key *key)
 {
-	if (fails("class_register", CLASS_FAILS))
-		return -CLASS_FAILS;
+	if (fails("class_register", error))
+		return -error;
 	return done("class_register", __real___class_register(class, key),
 		    ABOUT(class));
 }
@@ -237,8 +231,8 @@ WRAP(struct device *, device_create, CLASS_TYPE, struct device *parent,
 	va_start(list, format);
 	vscnprintf(name, sizeof(name), format, list);
 	va_end(list);
-	if (fails("device_create", DEVICE_FAILS))
-		return ERR_PTR(-DEVICE_FAILS);
+	if (fails("device_create", error))
+		return ERR_PTR(-error);
 	device = __real_device_create(class, parent, number, data, "%s", name);
 	done("device_create", PTR_ERR_OR_ZERO(device), number);
 	return device;
@@ -252,8 +246,8 @@ WRAP(void, device_destroy, CLASS_TYPE, dev_t number)
 
 WRAP(int, misc_register, struct miscdevice *misc)
 {
-	if (fails("misc_register", MISC_FAILS))
-		return -MISC_FAILS;
+	if (fails("misc_register", error))
+		return -error;
 	told_device(misc->fops);
 	return done("misc_register", __real_misc_register(misc), ABOUT(misc));
 }

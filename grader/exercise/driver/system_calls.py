@@ -124,6 +124,9 @@ def _seeking() -> list[DriverCase]:
 
 def _opening() -> list[DriverCase]:
     """Return the cases of the task "open"."""
+    written = f"{BEGINNING}13\n21\n13\n" + MANY * "0\n"
+    fit = (BYTES - len(written)) // len(f"{expected_values.digits(MAX_N)}\n")
+    largest = MAX_N
     return [
         case("open", "open 0 rw", 0),
         case("open a second time", "open 1 r", 0),
@@ -145,6 +148,12 @@ def _opening() -> list[DriverCase]:
         case("count the blocks of memory while no file is open", "blocks", 1),
         case(f"open {MANY} files and write to each", f"many {MANY}", f"{MANY} 0"),
         case(f"count the blocks of memory when the {MANY} files are closed", "blocks", 1),
+        case("open", "open 0 rw", 0),
+        case("write until no line fits", f"fill 0 {largest}", f"{fit} {ENOSPC}"),
+        case("look at the memory of the file", "opened 0", 1),
+        case("write a line that does not fit", f"write 0 {largest}", ENOSPC),
+        case("look at the memory of the file again", "opened 0", 1),
+        case("close", "close 0", 0),
     ]
 
 

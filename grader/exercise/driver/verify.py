@@ -248,8 +248,9 @@ def _check_memory_of_files(done: Sequence[TracedCall]) -> None:
     """Raise WrongError unless each open file has initialised memory of its own, which close frees.
 
     The reports are those of the cases of the task: two files, before and after a write to the first
-    one, which must change the memory of this file only, and after one more write; and the number of
-    blocks of memory before and after files were open.
+    one, which must change the memory of this file only, and after one more write; the number of
+    blocks of memory before and after files were open; and a file before and after a line that does
+    not fit.
     """
     private = call_trace.told(done, "private")
     if 0 in private:
@@ -275,6 +276,9 @@ def _check_memory_of_files(done: Sequence[TracedCall]) -> None:
     if contents[4:] and contents[4] in (contents[0], contents[2]):
         expected = "a struct first_file that counts the lines"
         raise wrong(ABI, "write to the file again", expected, "no other number than before")
+    if contents[5:6] != contents[6:7]:
+        expected = "a struct first_file that is as before"
+        raise wrong(ABI, "write a line that does not fit", expected, "another number in it")
 
 
 def _test_alone(task: str, lists: Sequence[Sequence[DriverCase]], session: DriverSession) -> None:
