@@ -27,12 +27,14 @@ from grader.exercise.operations import test_cases_decimal, test_program
 ALONE = (
     "limbs_complement", "bn_reserve", "limbs_lshift", "limbs_add", "limbs_sub", "limb_mul",
     "limbs_addmul", "limbs_add_squares", "fib_even", "fib_odd", "limbs_div_chunk",
-    "moller_granlund_div", "column_quotient", "column_limb", "long_column", "half_digits",
-    "begin_with_limbs", "lucas_double", "add_halves", "add_middle", "signed_digits",
-    "karatsuba_columns", "comba_leaf_square", "solinas_fold", "harvey_forward_radix2",
+    "moller_granlund_div", "column_quotient", "column_limb", "long_column", "comba_mul_columns",
+    "comba_square_columns", "half_digits", "limb_digits", "begin_with_limbs", "lucas_double",
+    "fib_from_lucas", "add_halves", "add_middle", "signed_digits", "karatsuba_columns",
+    "comba_leaf_square", "solinas_fold", "solinas_mul", "shoup_mul", "harvey_forward_radix2",
     "harvey_forward_radix4", "harvey_inverse_radix2", "harvey_inverse_radix4", "mul_points",
-    "truncated_shape", "truncated_split", "truncated_join", "carry_of", "radix4_twisted",
-    "radix4_inverse",
+    "truncated_shape", "truncated_split", "truncated_join", "carry_of", "digits_avx2_combine",
+    "digits_avx2_fifth", "radix4_twisted", "radix4_inverse", "digits_avx2_make_unique",
+    "digits_avx2_print",
 )  # fmt: skip
 FILES = Path(__file__).with_name("alone")
 RETURNED = "returned"

@@ -188,6 +188,13 @@ void tested_digits_free(struct tested_digits *both)
 	fib_free(both);
 }
 
+/* Remove leading zeros without the stage's code, which could do more. */
+static void trim(struct digits *a)
+{
+	while (a->size && !a->digit[a->size - 1])
+		a->size--;
+}
+
 ssize_t tested_digits_operate(enum tested_operation what,
 			      struct tested_digits *both, char *text,
 			      size_t size)
@@ -197,13 +204,15 @@ ssize_t tested_digits_operate(enum tested_operation what,
 
 	if (IS_ERR(both->fft))
 		return PTR_ERR(both->fft);
-	digits_trim(x);
-	digits_trim(y);
+	trim(x);
+	trim(y);
 	switch (what) {
 	case TESTED_TWICE_PLUS:
 		return digits_combine(call, y, 2, x, 1, y);
 	case TESTED_TWICE_MINUS:
 		return digits_combine(call, y, -1, x, 2, y);
+	case TESTED_MINUS:
+		return digits_combine(call, y, -1, x, 1, y);
 	case TESTED_FIFTH:
 		return digits_div5(call, x);
 	case TESTED_UNIQUE:
@@ -220,9 +229,8 @@ ssize_t tested_digits_operate(enum tested_operation what,
 static const struct digits *changed(enum tested_operation what,
 				    const struct tested_digits *both)
 {
-	return what == TESTED_TWICE_PLUS || what == TESTED_TWICE_MINUS ?
-		       &both->b :
-		       &both->a;
+	return what >= TESTED_TWICE_PLUS && what <= TESTED_MINUS ? &both->b :
+								   &both->a;
 }
 
 s16 *tested_digits_result(enum tested_operation what,
@@ -232,8 +240,9 @@ s16 *tested_digits_result(enum tested_operation what,
 	return changed(what, both)->digit;
 }
 
-/* DIGIT_MAX of digits.h, which a submission could change. */
+/* DIGIT_MAX and DIGITS_AT_ONCE of digits.h, which a submission could change. */
 #define LARGEST_DIGIT 5012
+#define VECTOR_DIGITS 16
 
 /*
  * Set c to a, whose digits may be negative. Return -EINVAL unless all digits
@@ -280,6 +289,30 @@ static int limbs_of_digits(struct bignum *c, const struct digits *a,
 }
 
 /*
+ * Replace the digits of a by those from @least to @least + DIGIT_BASE - 1 with
+ * the same value, so that an operand does not depend on how the stage converts
+ * numbers. There is memory for one more digit.
+ */
+static void digits_from(struct digits *a, int least)
+{
+	int carry = 0;
+
+	for (size_t i = 0; i < a->size; i++) {
+		int digit = a->digit[i] + carry;
+
+		carry = (digit >= least + DIGIT_BASE) - (digit < least);
+		a->digit[i] = digit - carry * DIGIT_BASE;
+	}
+	if (carry) {
+		a->digit[a->size++] = carry;
+		/* Operations read whole vectors. */
+		for (size_t i = a->size; i % VECTOR_DIGITS; i++)
+			a->digit[i] = 0;
+	}
+	trim(a);
+}
+
+/*
  * Convert a to its unique digits without the stage's code, print a with the
  * stage's code, and read the text back.
  */
@@ -287,16 +320,9 @@ static int text_and_back(struct fib_call *call, struct digits *a)
 {
 	size_t size = a->size * DIGIT_WIDTH + 1;
 	ssize_t count, again;
-	int carry = 0;
 	char *text;
 
-	for (size_t i = 0; i < a->size; i++) {
-		int digit = a->digit[i] + carry;
-
-		carry = digit < 0 ? -1 : 0;
-		a->digit[i] = digit - carry * DIGIT_BASE;
-	}
-	digits_trim(a);
+	digits_from(a, 0);
 	text = fib_alloc(call, size, 1);
 	if (!text)
 		return -ENOMEM;
@@ -307,6 +333,9 @@ static int text_and_back(struct fib_call *call, struct digits *a)
 		count = count < 0 ? count : -EINVAL;
 	if (again != -ERANGE)
 		count = -EINVAL;
+	for (ssize_t j = 0; j < count; j++)
+		if (text[j] < '0' || text[j] > '9')
+			count = -EINVAL;
 	for (size_t i = 0; count > 0 && i < a->size; i++) {
 		a->digit[i] = 0;
 		for (ssize_t j = max(count - 4 * (ssize_t)(i + 1), (ssize_t)0);
@@ -327,10 +356,13 @@ static int operate_on_digits(enum tested_operation what, struct bignum *c,
 	if (!both)
 		return -ENOMEM;
 	digits_from_limbs(&both->a, a);
-	if (b)
+	digits_from(&both->a, 1 - DIGIT_BASE / 2);
+	if (b) {
 		digits_from_limbs(&both->b, b);
-	else
+		digits_from(&both->b, 1 - DIGIT_BASE / 2);
+	} else {
 		both->b.size = 0;
+	}
 	if (what == TESTED_TEXT && !IS_ERR(both->fft))
 		err = text_and_back(a->call, &both->a);
 	else

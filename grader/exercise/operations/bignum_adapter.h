@@ -27,7 +27,8 @@ enum tested_operation {
 	TESTED_INVERSE,
 	/* The operations on digits, from stage 12 on. */
 	TESTED_TWICE_PLUS, /* 2a + b */
-	TESTED_TWICE_MINUS,
+	TESTED_TWICE_MINUS, /* 2b - a */
+	TESTED_MINUS, /* b - a */
 	TESTED_FIFTH,
 	TESTED_UNIQUE,
 	TESTED_TEXT,

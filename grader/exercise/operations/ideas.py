@@ -389,7 +389,7 @@ def _shape(stage: Stage, call: CountedCall, drawing: random.Random) -> _Shape:
         into = drawing.choice((INTO_FIRST, INTO_SECOND)) if name == "add" else INTO_FIRST
     elif name == "div5" or (name == "lshift" and "a" in stage.traits.overwrites):
         into = drawing.choice((WITH_ROOM, INTO_FIRST))
-    elif name in ("mul", "square") and stage.traits.results == "grown" and not stage.traits.slow:
+    elif name in ("mul", "square") and stage.traits.results == "grown":
         into = drawing.choice((WITH_ROOM, WITHOUT_ROOM))
     extra = drawing.randint(1, MOST_SHIFT)
     if name in ("increase", "decrease"):

@@ -196,7 +196,7 @@ void tests_free_operand(struct operand *operand)
 	free(operand->copy);
 }
 
-const char *tests_fault_of(const struct bignum *a, bool written)
+const char *tests_fault_of(const struct bignum *a, bool complete)
 {
 	static char reason[64];
 	const void *limbs = tested_limbs((struct bignum *)a);
@@ -209,8 +209,6 @@ const char *tests_fault_of(const struct bignum *a, bool written)
 			 capacity);
 		return reason;
 	}
-	if (!written)
-		return "";
 	for (size_t i = 0; DECIMAL && i < size; i++) {
 		if (limb_at(limbs, i) < f->base)
 			continue;
@@ -222,7 +220,9 @@ const char *tests_fault_of(const struct bignum *a, bool written)
 				 limb_at(limbs, i));
 		return reason;
 	}
-	return size == 1 || limb_at(limbs, size - 1) ? "" : "UNTRIMMED";
+	if (!complete || size == 1 || limb_at(limbs, size - 1))
+		return "";
+	return "UNTRIMMED";
 }
 
 void print_value(const union fib_value *f)

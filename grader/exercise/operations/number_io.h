@@ -48,8 +48,8 @@ void tests_free_operand(struct operand *operand);
 
 /*
  * Return the reason why @a is no valid number, in the words that unit_tests.py
- * reads, or "". Unless its limbs are @written, look at its size only.
+ * reads, or "". Unless it is @complete, its top limb may be 0.
  */
-const char *tests_fault_of(const struct bignum *a, bool written);
+const char *tests_fault_of(const struct bignum *a, bool complete);
 
 #endif

@@ -354,9 +354,11 @@ def _digit_sums(rng: random.Random, stage: Stage) -> Iterator[OperationCase]:
     pairs_of_all += [(Decimal(a), Decimal(b)) for a, b in _related(rng, 2, _MOST)]
     for a, b in pairs_of_all:
         low, high = min(a, b), max(a, b)
-        yield _try(f"twice_plus {a} {b}", _EXACT.add(_EXACT.add(a, a), b), high)
-        yield _try(f"twice_plus {b} {a}", _EXACT.add(_EXACT.add(b, b), a), high)
+        once, twice = rng.sample((a, b), 2)
+        yield _try(f"twice_plus {twice} {once}", _EXACT.add(_EXACT.add(twice, twice), once), high)
         yield _try(f"twice_minus {low} {high}", _EXACT.subtract(_EXACT.add(high, high), low), high)
+        if low < high:
+            yield _try(f"digit_minus {low} {high}", _EXACT.subtract(high, low), high)
 
 
 def _digit_fifths(rng: random.Random, stage: Stage) -> Iterator[OperationCase]:
