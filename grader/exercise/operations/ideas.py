@@ -17,7 +17,7 @@ import itertools
 import math
 import random
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -89,6 +89,9 @@ DIVISIONS_PER_WORD = 8
 # The bound on instructions in functions of the kernel: a number for each call and one for each
 # allocation, and a part of the module's instructions.
 IN_KERNEL, ALLOCATING, PART_IN_KERNEL = 500, 40_000, 4
+# The number of calls that one command makes in a stage whose calls take microseconds.
+WORDS_AT_ONCE = 16
+NOT_ONCE = "are not executed once each"
 # The time limit of one operation on the lab machine, in seconds.
 TIMEOUT = 6.0
 # The plugin names events after the watched addresses, which are those in the parameter "marks".
@@ -246,22 +249,25 @@ def counts(
         for one in ordered
         for call in sorted(_varied(stage, one, seed), key=lambda call: call.size)
     ]
+    at_once = 1 if stage.traits.numbers else WORDS_AT_ONCE
     while left:
         guest = machine.boot(contents, digits=0)
         try:
             timeout = TIMEOUT * guest.speed_factor
             _load(guest, stage, timeout)
             while left:
-                one, call = left[0]
-                cost = _one(guest, stage, call, seed or 1, timeout)
-                if isinstance(cost, OperationCost) and not assembly:
-                    # The kit has marked no multiplication, so these marks are the stage's own.
-                    cost = replace(cost, assembly=0)
-                costs[one].append(cost)
-                left.pop(0)
+                one, _ = left[0]
+                several = [call for of, call in left if of == one][:at_once]
+                found = _several(guest, stage, several, seed or 1, timeout)
+                # If the kit has marked no multiplication, the marks are the stage's own.
+                costs[one] += found if assembly else map(_without_marks, found)
+                del left[: len(found)]
                 if decided(one, {key: tuple(of) for key, of in costs.items()}):
                     left = [rest for rest in left if rest[0] != one]
         except MachineError as error:
+            if at_once > 1:
+                at_once = 1  # to find out which call crashes the machine
+                continue
             one, call = left[0]
             cause = failure_classification.classify(error, guest, made)
             costs[one].append(cause.within(f"count {call.call}"))
@@ -330,16 +336,58 @@ def _load(guest: Running, stage: Stage, timeout: float) -> None:
     guest.channel.check(f"echo ready | {device.CLIENT} batch", timeout)
 
 
-def _one(
-    guest: Running, stage: Stage, call: CountedCall, seed: int, timeout: float
-) -> OperationCost | Finding:
-    """Count the instructions of one call. Return a finding if its result is wrong.
+def _several(
+    guest: Running, stage: Stage, calls: Sequence[CountedCall], seed: int, timeout: float
+) -> list[OperationCost | Finding]:
+    """Count the instructions of each call. Return a finding for a call whose result is wrong."""
+    asked = [_asked(stage, call, seed) for call in calls]
+    ask = f"{PARAMETERS}/ask"
+    known = plugin.recorded(guest.folder)
+    # Only what the shell can do itself, because to start a program takes milliseconds.
+    answers = guest.channel.check(
+        " && ".join(
+            f"echo {one.request} >{ask} && read -r answer <{ask} && echo $answer" for one in asked
+        ),
+        timeout * len(asked),
+    ).splitlines()
+    events = plugin.events(guest.folder, known)
+    begins = [i for i, event in enumerate(events) if event.name == BEGIN]
+    parts = [events[i:j] for i, j in itertools.pairwise([*begins, len(events)])]
+    if len(parts) != len(asked):
+        return [Finding("wrong", f"the marks around {asked[0].call.call} {NOT_ONCE}")] * len(asked)
+    return [_cost_of(*one) for one in zip(asked, answers, parts)]
 
-    The right result is computed from operands that are generated here, too, because the call may
-    have changed the operands in the machine.
+
+def _without_marks(cost: OperationCost | Finding) -> OperationCost | Finding:
+    return cost if isinstance(cost, Finding) else replace(cost, assembly=0)
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """A counted call, its request to the module, and the right values of its answer."""
+
+    call: CountedCall
+    request: str
+    right: list[list[int]]
+
+
+def _cost_of(one: _Asked, answer: str, events: list[plugin.Event]) -> OperationCost | Finding:
+    """Return the cost of a call from its answer and its events, of which the first is BEGIN."""
+    returned, *residues, allocated = map(int, answer.split())
+    if returned or not _match(residues, one.right):
+        return Finding("wrong", f"{one.call.call} is wrong, so its method is not judged")
+    marks = [i for i, event in enumerate(events) if event.name in (BEGIN, END)]
+    if [events[i].name for i in marks] != [BEGIN, END]:
+        return Finding("wrong", f"the marks around {one.call.call} {NOT_ONCE}")
+    return _cost(events[: marks[1] + 1], one.call, allocated)
+
+
+def _asked(stage: Stage, call: CountedCall, seed: int) -> _Asked:
+    """Draw a call's operands, and compute its right result from them.
+
+    The operands are generated here, too, because the call may change them in the machine.
     """
     modulus = expected_values.new_modulus(MODULUS_BITS)
-    known = plugin.recorded(guest.folder)
     drawing = random.Random(f"{seed} {call.size}")
     state = drawing.getrandbits(63)
     runs = RUNS if call.operation.startswith(DIGITS) else ONES
@@ -353,19 +401,7 @@ def _one(
         f"{_verb(call.operation)} {shape.first} {shape.second} {state} {ones} {shape.into}"
         f" {extra} {modulus}"
     )
-    answer = guest.channel.check(
-        f"echo {request} >{PARAMETERS}/ask && cat {PARAMETERS}/ask", timeout
-    ).split()
-    returned, *residues, allocated = map(int, answer)
-    right = _right(stage, call, shape, words, modulus, ones)
-    if returned or not _match(residues, right):
-        return Finding("wrong", f"{call.call} is wrong, so its method is not judged")
-    events = plugin.events(guest.folder, known)
-    marks = [i for i, event in enumerate(events) if event.name in (BEGIN, END)]
-    if [events[i].name for i in marks] != [BEGIN, END]:
-        return Finding("wrong", f"the marks around {call.call} are not executed once each")
-    begin, end = marks
-    return _cost(events[begin : end + 1], call, allocated)
+    return _Asked(call, request, _right(stage, call, shape, words, modulus, ones))
 
 
 @dataclass(frozen=True)

@@ -242,7 +242,7 @@ static void count_create(u64 words)
 	made = create(&account.call, number, words * 8 / tested_limb_bytes());
 	end(&account);
 	if (made)
-		scnprintf(answer, sizeof(answer), "0\n");
+		scnprintf(answer, sizeof(answer), "0");
 	release(number);
 }
 
@@ -263,10 +263,10 @@ static void answer_digits(const char *digits, ssize_t ret, size_t bound,
 			  u64 modulus)
 {
 	if (ret > 0 && ret <= bound)
-		scnprintf(answer, sizeof(answer), "0 %llu\n",
+		scnprintf(answer, sizeof(answer), "0 %llu",
 			  residue_of_digits(digits, ret, modulus));
 	else
-		scnprintf(answer, sizeof(answer), "%zd\n", ret);
+		scnprintf(answer, sizeof(answer), "%zd", ret);
 }
 
 /* A word has at most 20 decimal digits. */
@@ -349,7 +349,7 @@ static void count_numbers(const struct request *ask)
 		result = limbs_of(c);
 	end(&account);
 	if (ret || !c) {
-		scnprintf(answer, sizeof(answer), "%d\n", ret ?: -ENOMEM);
+		scnprintf(answer, sizeof(answer), "%d", ret ?: -ENOMEM);
 	} else {
 		count = scnprintf(answer, sizeof(answer), "0 ");
 		if (ask->into != INTO_FIRST)
@@ -360,7 +360,7 @@ static void count_numbers(const struct request *ask)
 			count += scnprintf(answer + count,
 					   sizeof(answer) - count, "%llu ",
 					   residue_of(second, ask->modulus));
-		scnprintf(answer + count, sizeof(answer) - count, "%llu\n",
+		scnprintf(answer + count, sizeof(answer) - count, "%llu",
 			  residue_of(result, ask->modulus));
 	}
 	if (c && c != number[0] && c != number[1] && c != number[2])
@@ -468,9 +468,9 @@ static void count_digits(const struct request *ask)
 	if (prints)
 		answer_digits(text, ret, words * WORD_DIGITS, ask->modulus);
 	else if (ret)
-		scnprintf(answer, sizeof(answer), "%zd\n", ret);
+		scnprintf(answer, sizeof(answer), "%zd", ret);
 	else
-		scnprintf(answer, sizeof(answer), "0 %llu\n",
+		scnprintf(answer, sizeof(answer), "0 %llu",
 			  residue_of_signed(result, ask->modulus));
 	tested_digits_free(both);
 free:
@@ -531,10 +531,10 @@ static void count_compute(u64 n, u64 modulus)
 		result = limbs_of_value(&f);
 	end(&account);
 	if (ret) {
-		scnprintf(answer, sizeof(answer), "%d\n", ret);
+		scnprintf(answer, sizeof(answer), "%d", ret);
 		return;
 	}
-	scnprintf(answer, sizeof(answer), "0 %llu\n",
+	scnprintf(answer, sizeof(answer), "0 %llu",
 		  residue_of(result, modulus));
 	fib_release(&f);
 }
@@ -551,7 +551,7 @@ static int ask_set(const char *value, const struct kernel_param *kp)
 	    into > WITHOUT_ROOM || !ask.modulus || ask.modulus >> 32)
 		return -EINVAL;
 	ask.into = into;
-	scnprintf(answer, sizeof(answer), "%d\n", -ENOMEM);
+	scnprintf(answer, sizeof(answer), "%d", -ENOMEM);
 	if (!strcmp(verb, "compute")) {
 		count_compute(ask.size, ask.modulus);
 	} else if (!strcmp(verb, "decimal")) {
@@ -569,7 +569,7 @@ static int ask_set(const char *value, const struct kernel_param *kp)
 
 static int ask_get(char *buffer, const struct kernel_param *kp)
 {
-	return scnprintf(buffer, PAGE_SIZE, "%s%llu\n", answer, allocated);
+	return scnprintf(buffer, PAGE_SIZE, "%s %llu\n", answer, allocated);
 }
 
 static const struct kernel_param_ops ask_ops = {
