@@ -66,7 +66,7 @@ def test_the_table_of_states_is_what_is_counted(kernel: Path) -> None:
     regions = sorted({int(row[1].split(",")[0]) for row in shown})
     for column, variant in enumerate(three(), 2):
         out = variants.build(kernel, built(kernel, kernels.PLAIN), variant)
-        counts = measure.states(out, variant, dict.fromkeys(regions, ""))
+        counts = measure.states(out, dict.fromkeys(regions, ""))
         for row in shown:
             count = counts[CALLS[row[0]], int(row[1].split(",")[0])]
             assert row[column] == f"{count:,}", (row[0], row[1], variant.name)

@@ -36,6 +36,11 @@ def violation(own: Path, kernels: Path) -> str:
     return f"it makes a system call ({call[1]})" if call else ""
 
 
+def functions(out: Path) -> set[str]:
+    """Return the names of all functions of the object, also of static ones."""
+    return _names(out, "--defined-only")
+
+
 def _names(out: Path, *options: str) -> set[str]:
     return {line.split()[-1] for line in _said(out, "nm", *options).splitlines() if line.strip()}
 

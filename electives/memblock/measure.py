@@ -8,8 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from electives.memblock import callgrind, splice
-from electives.memblock.variants import Variant
+from electives.memblock import callgrind, contract, splice
 from grader.base.errors import LabError
 from grader.sandbox import ResourceLimits, run
 
@@ -63,9 +62,7 @@ class Share:
         return 100 * self.own / self.whole, 100 * self.called / self.whole
 
 
-def states(
-    out: Path, variant: Variant, arrays: Mapping[int, Places | str] = dict.fromkeys(REGIONS, "")
-) -> Counts:
+def states(out: Path, arrays: Mapping[int, Places | str] = dict.fromkeys(REGIONS, "")) -> Counts:
     """Return the instructions of one memblock_reserve() in memblock.c, by call and regions.
 
     arrays: the numbers of regions, and the regions to add, if not the default ones.
@@ -74,10 +71,11 @@ def states(
     uses it.
     """
     counts: Counts = {}
+    functions = contract.functions(out)
     for part in callgrind.count(out / "states", *(f"{n}{places}" for n, places in arrays.items())):
         if part.name:
             call, number = part.name.split()
-            counts[call, int(number)] = part.inside("memblock.c", Path(variant.where).name)
+            counts[call, int(number)] = part.inside(functions)
     if ("append", max(arrays)) not in counts:
         raise LabError("callgrind has not counted all states", "run the command again")
     return counts

@@ -132,7 +132,7 @@ class _Counted:
         self.counts, self.wrong = [], ""
         for variant, out in zip((variants.KERNEL, own), plain):
             try:
-                self.counts.append(measure.states(out, variant, self.arrays))
+                self.counts.append(measure.states(out, self.arrays))
             except LabError as error:
                 if variant is not own:
                     raise

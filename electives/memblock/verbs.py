@@ -71,7 +71,7 @@ def _counted(
     for variant in every:
         progress.step(f"count the instructions of {variant.name}")
         out = variants.build(kernel, tests, variant)
-        counts[variant.name] = measure.states(out, variant)
+        counts[variant.name] = measure.states(out)
         if shares_too or measure.are_short(out):
             progress.step(f"count the kernel's tests with {variant.name}")
             shares[variant.name] = measure.share(out)
