@@ -214,7 +214,7 @@ def built(
     if wanted.files != kits.files:
         replaced = {variant: STANDS_FOR[variant] or CONTEXTS[kernel.arch]} if variant else {}
         sources = {n: _label(wanted, f"{replaced.get(n, n)}.c") for n in wanted.objects}
-        if message := imports.refused(made, module.build(kits, kernel), sources, ALSO):
+        if message := imports.refused(made, module.build(kits, kernel), sources, ALSO, kernel):
             raise ModuleNotBuiltError(message)
     return made
 

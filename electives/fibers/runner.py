@@ -81,7 +81,7 @@ READERS = FiberTest(
     "ended threads are freed after their readers have finished", "exit_paths thread threads", 416
 )
 INTERLEAVED = FiberTest("two switches, the one within the other", "interleaved", 375)
-KEPT = FiberTest("the memory of ended threads is freed at once", "kept", 405, 120)
+KEPT = FiberTest("the memory of ended threads is freed at once", "kept", 410, 120)
 UNLOAD = FiberTest("the module can be unloaded once it is not open", "unload", 144)
 DYING = FiberTest("threads end while others switch to their fibers", "dying 4000", 25, varies=True)
 MINUTE = FiberTest(

@@ -10,6 +10,8 @@
 
 #define TRACES "/sys/kernel/debug/slab/kmalloc-*/alloc_traces"
 #define THREADS 200
+/* How much the kernel's memory may grow: by half of 16 KB for each thread. */
+#define MOST_KB (8 * THREADS)
 /* The blocks of the main thread, of the last thread, and of their fibers. */
 #define FEW 16
 /* RCU frees a block some time after the module has passed it to RCU. */
@@ -72,6 +74,8 @@ static unsigned long blocks_of_the_module(void)
 
 static void threads_that_end(void)
 {
+	long before = fiber_test_kernel_memory();
+
 	SAME(fibers_begin(), 0);
 	fiber_test_convert();
 	for (int i = 0; i < THREADS; i++) {
@@ -86,6 +90,8 @@ static void threads_that_end(void)
 		       blocks_of_the_module());
 		_exit(1);
 	}
+	/* Large blocks have no traces. */
+	CHECK(fiber_test_kernel_memory() - before <= MOST_KB);
 }
 
 int main(int argc, char **argv)

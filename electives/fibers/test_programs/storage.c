@@ -168,30 +168,6 @@ static void large_ids(void)
  */
 #define MOST_KB_OF_TWO_BLOCKS 4
 
-/*
- * Return how many KB of memory the kernel has allocated for itself; 0 for the
- * library without a module.
- */
-static long kernel_memory(void)
-{
-	long sum = 0;
-
-#ifndef FIBERS_USERSPACE
-	FILE *file = fopen("/proc/meminfo", "r");
-	char line[128];
-	long size;
-
-	CHECK(file);
-	while (fgets(line, sizeof(line), file))
-		if (sscanf(line, "SUnreclaim: %ld", &size) == 1 ||
-		    sscanf(line, "VmallocUsed: %ld", &size) == 1)
-			sum += size;
-	fclose(file);
-	CHECK(sum > 0);
-#endif
-	return sum;
-}
-
 static void own_values(void)
 {
 	long fibers[FIBERS], before, kb_of_two_blocks;
@@ -209,10 +185,11 @@ static void own_values(void)
 	large_ids();
 	for (long i = 0; i < FIBERS; i++)
 		fibers[i] = fiber_test_fiber(keeps, (void *)(i + 1000));
-	before = kernel_memory();
+	before = fiber_test_kernel_memory();
 	for (int round = 0; round < 3; round++) {
 		if (round == 1) {
-			kb_of_two_blocks = (kernel_memory() - before) / FIBERS;
+			kb_of_two_blocks =
+				(fiber_test_kernel_memory() - before) / FIBERS;
 			CHECK(kb_of_two_blocks <= MOST_KB_OF_TWO_BLOCKS);
 		}
 		if (round == 2) {

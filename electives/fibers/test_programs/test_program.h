@@ -170,6 +170,30 @@ static inline int fiber_test_child(void (*run)(void))
 	return status;
 }
 
+/*
+ * Return how many KB of memory the kernel has allocated for itself; 0 for the
+ * library without a module.
+ */
+static inline long fiber_test_kernel_memory(void)
+{
+	long sum = 0;
+
+#ifndef FIBERS_USERSPACE
+	FILE *file = fopen("/proc/meminfo", "r");
+	char line[128];
+	long size;
+
+	CHECK(file);
+	while (fgets(line, sizeof(line), file))
+		if (sscanf(line, "Slab: %ld", &size) == 1 ||
+		    sscanf(line, "VmallocUsed: %ld", &size) == 1)
+			sum += size;
+	fclose(file);
+	CHECK(sum > 0);
+#endif
+	return sum;
+}
+
 struct test_function {
 	const char *name;
 	void (*run)(void);
