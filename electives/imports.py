@@ -14,25 +14,38 @@ from collections.abc import Iterable
 
 from electives import source_folder
 from grader.base.errors import LabError
-from grader.lab.module import Module
+from grader.lab.module import Kernel, Module, exported
 from grader.sandbox import ResourceLimits, SandboxView, run
 
 LIMITS = ResourceLimits(wall_seconds=60, cpu_seconds=30)
 
 
 def refused(
-    made: Module, kits: Module | None, sources: dict[str, str], also: re.Pattern[str]
+    made: Module,
+    kits: Module | None,
+    sources: dict[str, str],
+    also: re.Pattern[str],
+    kernel: Kernel,
 ) -> str:
-    """Return a message on the first symbol that a module may not use, or "".
+    """Return a message on the first symbol that a module may not use or define, or "".
 
     sources: the name of each object's source for the message, by the object's name.
     also: matches the symbols that it may use, besides those that the kit's module uses.
     """
+    for name, source in sources.items():
+        for symbol in sorted(_defined(made, name) & exported(kernel.tree)):
+            return f"{source}: {symbol} is a name of the kernel; rename it"
     allowed = {symbol for _, symbol in _used(kits, sources)} if kits else set()
     for name, symbol in _used(made, sources):
         if symbol not in allowed and not also.fullmatch(symbol):
             return f"{sources[name]}: {symbol} is not allowed, no task needs it; remove it"
     return ""
+
+
+def _defined(made: Module, name: str) -> set[str]:
+    """Return the symbols that an object of a module defines for the whole module."""
+    lines = [line.split()[:2] for line in _listed(made, name).splitlines()]
+    return {symbol for symbol, kind in lines if kind.isupper() and kind != "U"}
 
 
 def _used(made: Module, names: Iterable[str]) -> list[tuple[str, str]]:

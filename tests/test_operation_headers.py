@@ -127,14 +127,15 @@ def test_a_header_cannot_rename_the_adapter(name: str, tmp_path: Path) -> None:
     assert re.search(rf"bignum\.h:\d+: {name} is a name of the kit's tests; rename it$", told), told
 
 
-def test_another_file_cannot_replace_the_adapter(tmp_path: Path) -> None:
+@pytest.mark.parametrize("file", ["lazy", "bignum_adapter"])
+def test_another_file_cannot_replace_the_adapter(file: str, tmp_path: Path) -> None:
     """A header may make the adapter's function static, but no other file may define its name."""
     head = "int tested_operate(enum tested_operation what, struct bignum **c, struct bignum *a,"
     rest = "struct bignum *b, u64 word)"
     directory = copied(5, tmp_path, f"enum tested_operation;\nstatic {head} {rest};\n")
-    (directory / "lazy.c").write_text(
+    (directory / f"{file}.c").write_text(
         f'#include "stage.h"\n{head.replace("enum tested_operation", "int")}\n\t\t   {rest};\n'
         f"{head.replace('enum tested_operation', 'int')}\n\t\t   {rest}\n{{\n\treturn 0;\n}}\n"
     )
     told = said(stages.single(directory, directory.name), "sub")
-    assert "lazy.c defines tested_operate, a name of the kit's tests" in told, told
+    assert f"{file}.c defines tested_operate, a name of the kit's tests" in told, told

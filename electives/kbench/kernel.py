@@ -124,7 +124,7 @@ def support(kernel: Kernel, only: str = "") -> Module:
     if only:
         name = Path(only).stem
         shown = f"{paths.shown(folder)}/{only}"
-        if message := imports.refused(made, None, {name: shown}, SYMBOLS):
+        if message := imports.refused(made, None, {name: shown}, SYMBOLS, kernel):
             raise LabError(message, "correct the source")
     return made
 

@@ -11,6 +11,7 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
+from functools import cache
 from pathlib import Path
 
 from grader import sandbox
@@ -114,6 +115,17 @@ def _objects(recipe: Recipe) -> tuple[str, ...]:
 def folder_of(recipe: Recipe, kernel: Kernel) -> Path:
     """Return the directory in which a recipe is built for a kernel."""
     return _kbuild_base() / kernel.key / recipe.folder
+
+
+@cache
+def exported(tree: Path) -> frozenset[str]:
+    """Return the names that a kernel offers to modules.
+
+    A module that defines one of them replaces it for all of its files, also for those of the kit.
+    """
+    path = tree / "Module.symvers"
+    lines = path.read_text(encoding="utf-8").splitlines() if path.is_file() else []
+    return frozenset(line.split("\t")[1] for line in lines)
 
 
 def build(recipe: Recipe, kernel: Kernel, jobs: int = 2) -> Module:

@@ -325,5 +325,10 @@ def _violations(
     names = (*kit_objects(stage.manifest), MANIFEST_OBJECT)
     kit = [made.directory / f"{name}.o" for name in names]
     return stage_contract.violations(
-        objects, kit, kernel.instrumented, stage.traits, stages.place(stage)
+        objects,
+        kit,
+        kernel.instrumented,
+        stage.traits,
+        stages.place(stage),
+        module.exported(kernel.tree),
     )

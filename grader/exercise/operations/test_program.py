@@ -47,6 +47,8 @@ OPTIONS = {
 HERE = Path(__file__).resolve().parent
 USERSPACE = paths.COMMON / "userspace"
 ADAPTER = HERE / "bignum_adapter.c"
+# The folder of the adapter, which no file of the stage can be in.
+BETWEEN = "adapter"
 PROGRAMS = paths.BUILD / "operations"
 
 
@@ -148,7 +150,7 @@ def _linked(
     The stage's files, the adapter and the kit's files have a folder each, so that no file can
     replace a file of another folder.
     """
-    theirs, between, ours = work / "own", work / "adapter", work / "kit"
+    theirs, between, ours = work / "own", work / BETWEEN, work / "kit"
     for part in (theirs, between, ours):
         part.mkdir()
     compiler = [
@@ -219,7 +221,7 @@ def _check(stage: Stage, objects: list[Path], judges: list[Path]) -> None:
             if letter == "U" and name.startswith("bn_") and name not in defined:
                 raise _not_built(f"nothing defines {name}, which the tests call")
             # Otherwise a header that renames the adapter's functions could replace the adapter.
-            if letter != "U" and name.startswith("tested_") and path.stem != ADAPTER.stem:
+            if letter != "U" and name.startswith("tested_") and path.parent.name != BETWEEN:
                 message = f"{path.stem}.c defines {name}, a name of the kit's tests; rename it"
                 raise NoTestProgramError(Finding("wrong", message, kind=Code.CONTRACT))
     for violation in stage_contract.program_violations(objects, judges, stage.traits.vector):

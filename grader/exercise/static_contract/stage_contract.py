@@ -133,12 +133,14 @@ def violations(
     instrumented: bool,
     traits: Traits = DEFAULT_TRAITS,
     label: str = "",
+    kernels: frozenset[str] = frozenset(),
 ) -> list[ContractViolation]:
     """Return the violations of the contract in a stage's objects.
 
     kit is the list of the kit's objects that the stage is linked with. label is the directory name
     that the compiler was given for the stage. If the compiler instruments the code, only variables
-    and names are checked, because sections then contain the compiler's data, too.
+    and names are checked, because sections then contain the compiler's data, too. kernels are the
+    names that the kernel offers, which the kit's other modules use, too.
     """
     read, found = _read(objects)
     if instrumented:
@@ -146,7 +148,7 @@ def violations(
     else:
         most = SizeLimits(traits.constants, traits.code)
         found += _held(read, sections.MODULE, "gs", most, label, traits.vector)
-    found += _names(read, kit, _offered(NAMES_OF_MODULE, traits.vector))
+    found += _names(read, kit, _offered(NAMES_OF_MODULE, traits.vector), kernels)
     return found
 
 
@@ -293,7 +295,12 @@ NAMES_OF_MODULE = SymbolRules(CONTRACT, ALLOWED_IMPORTS, SPECIAL_NAMES, NOT_THE_
 NAMES_OF_PROGRAM = SymbolRules(OPERATIONS, PROGRAM_IMPORTS, PROGRAM_NAMES, NOT_THE_PROGRAMS)
 
 
-def _names(read: list[Object], kit: list[Path], names: SymbolRules) -> list[ContractViolation]:
+def _names(
+    read: list[Object],
+    kit: list[Path],
+    names: SymbolRules,
+    kernels: frozenset[str] = frozenset(),
+) -> list[ContractViolation]:
     """Return a violation for each name that the objects must not use or define."""
     defined: dict[str, str] = {}
     undefined: dict[str, Object] = {}
@@ -310,7 +317,7 @@ def _names(read: list[Object], kit: list[Path], names: SymbolRules) -> list[Cont
                 odd.append(ContractViolation(STRANGE, f"{wrong} {symbol.name} in {obj.source}"))
             if symbol.bind != "LOCAL" or SPECIAL_NAMES.fullmatch(symbol.name):
                 defined.setdefault(symbol.name, obj.source)
-    wanted = {name for path in kit for letter, name in symbols(path) if letter in "UT"}
+    wanted = {name for path in kit for letter, name in symbols(path) if letter in "UT"} | kernels
     refused = [
         (name, obj)
         for name, obj in sorted(undefined.items())
