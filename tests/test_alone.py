@@ -111,6 +111,35 @@ def test_functions_of_one_task_have_hints_and_tests(number: int) -> None:
     assert names == {"common", *alone.ALONE}
 
 
+def test_a_second_definition_is_refused(tmp_path: Path) -> None:
+    """Otherwise the one that is tested could be right, and the one that is used wrong."""
+    directory = skeleton.write(5, tmp_path, frozenset(range(1, 20)))
+    text = (directory / "bignum.c").read_text()
+    found = re.search(r"static (limb_t limbs_sub\(.*?\n}\n)", text, re.DOTALL)
+    assert found
+    wrong = text.replace("\treturn borrow;\n", "\treturn 0;\n")
+    (directory / "bignum.c").write_text(wrong)
+    stage = stages.single(directory, directory.name, 5)
+    task = tasks.course(5).tasks[0]
+    said = "it does not return the borrow beyond the top limb"
+    assert alone.broken(stage, task, 1) == ("limbs_sub", said)
+    (directory / "a.c").write_text(f'#include "bignum.h"\n\nstatic inline {found[1]}')
+    assert alone.broken(stage, task, 1) == ("limbs_sub", alone.TWICE)
+
+
+def test_a_text_cannot_name_the_tests(tmp_path: Path) -> None:
+    """A static declaration of a test would make another function, which always passes, global."""
+    directory = skeleton.write(5, tmp_path, frozenset(range(1, 20)))
+    text = (directory / "bignum.c").read_text().replace("\treturn borrow;\n", "\treturn 0;\n")
+    known = "static const char *alone_limbs_sub(struct fib_call *call);\n"
+    (directory / "bignum.c").write_text(text.replace("/*", f"{known}\n/*", 1))
+    more = 'const char *alone_limbs_sub(void *call)\n{\n\treturn "right";\n}\n'
+    (directory / "more.c").write_text(more)
+    stage = stages.single(directory, directory.name, 5)
+    function, said = alone.broken(stage, tasks.course(5).tasks[0], 1)
+    assert (function, said) == ("limbs_sub", "it does not return the borrow beyond the top limb")
+
+
 def test_nothing_is_named_after_an_earlier_mistake(tmp_path: Path) -> None:
     """fib_even fails its own test, too, because it calls bn_mul."""
     directory = broken(4, tasks.course(4).tasks[2], "bn_mul", tmp_path)

@@ -103,11 +103,10 @@ def try_operations(
     waiting: list[Task] = []  # the tasks whose instructions will be counted
     for task in tasks:
         outcome = unit_tests.outcome(stage, program, task.operation, seed)
-        if outcome.tried and all(o.large for o in outcomes.values()):
-            explained = unit_tests.with_function
-            if outcome.large:
-                explained = unit_tests.with_broken_function
-            outcome = explained(outcome, stage, task, seed)
+        if outcome.large:
+            outcome = unit_tests.with_broken_function(outcome, stage, task, seed)
+        elif outcome.tried and all(o.large for o in outcomes.values()):
+            outcome = unit_tests.with_function(outcome, stage, task, seed)
         outcomes[task.operation] = outcome
         if task in asked and (outcome.small or outcome.large):
             waiting.append(task)

@@ -13,6 +13,7 @@ return numbers, the test is in the file whose name ends in RETURNED, if there is
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
@@ -41,6 +42,7 @@ RETURNED = "returned"
 MAIN = Path(__file__).with_name("alone_main.c")
 RIGHT = "right"
 MISSING = "it does not fit its own test; keep its name and parameters"
+TWICE = "it is defined differently in two files; keep one of them"
 # The processor time limit of the tests, in seconds. A right function takes milliseconds.
 SECONDS = 5
 # The functions of a program and their tests, for alone_main.c.
@@ -58,8 +60,8 @@ def broken(stage: Stage, task: Task, seed: int) -> tuple[str, str]:
     """Return a function of a task that fails its own test, and the reason. Return "" if none does.
 
     A function that the learner writes in place of a stub also fails if it has no test, because its
-    name or parameters have changed. All earlier tasks must be right, because the functions of a
-    task may call functions of earlier tasks.
+    name or parameters have changed. All results of the task's operation must be right, because a
+    function may call functions of earlier tasks, which may be wrong.
     """
     functions = _functions(task)
     found = _results(stage, functions, seed)
@@ -70,8 +72,8 @@ def broken(stage: Stage, task: Task, seed: int) -> tuple[str, str]:
 def wrong_function(stage: Stage, task: Task, verb: str, seed: int) -> tuple[str, str]:
     """Return the function that makes a task's test fail, and the reason. Return "" if unknown.
 
-    verb: the operation of the request that failed. All earlier tasks must be right, as for
-    broken().
+    verb: the operation of the request that failed. All earlier tasks must be right, because a
+    function may call their functions.
     """
     own = [part.function for part in task.parts if part.function and part.stub is not None]
     if len(own) < 2 and not task.uses:
@@ -124,6 +126,10 @@ def _results(stage: Stage, functions: list[str], seed: int) -> dict[str, str]:
     defined = _defined(made.files, functions)
     if made.cause or not defined:
         return {}
+    # Only one of them could be tested, and the other one used.
+    if twice := [one for one in defined if len(_definitions(made.files, one)) > 1]:
+        rest = _results(stage, [one for one in functions if one not in twice], seed)
+        return {**rest, **dict.fromkeys(twice, TWICE)}
     try:
         program = _program(stage, made.files, _defined(made.files, _course_functions(stage)))
     except test_program.NoTestProgramError:
@@ -170,6 +176,17 @@ def _file(files: Mapping[str, bytes], function: str) -> str:
     return next((name for name, text in files.items() if _definition(function).search(text)), "")
 
 
+def _definitions(files: Mapping[str, bytes], function: str) -> set[bytes]:
+    """Return the different definitions of a function; those in a header are in several texts."""
+    found = (match for text in files.values() for match in _whole(function).findall(text))
+    return {b"".join(definition.split()) for definition in found}
+
+
+@lru_cache(maxsize=256)
+def _whole(function: str) -> re.Pattern[bytes]:
+    return re.compile(_definition(function).pattern + rb".*?\n\}", re.DOTALL)
+
+
 def _defined(files: Mapping[str, bytes], functions: Iterable[str]) -> dict[str, str]:
     """Return those of the functions that these texts define, with the names of the texts."""
     return {function: file for function in functions if (file := _file(files, function))}
@@ -187,15 +204,18 @@ def _program(stage: Stage, files: Mapping[str, bytes], defined: Mapping[str, str
     defined: the functions, and the names of the texts that define them.
     """
     texts = dict(files)
+    # A name that a text contains changes the digest, so no text can contain the right name.
+    prefix = f"alone_{hashlib.sha256(repr(sorted(files.items())).encode()).hexdigest()[:16]}_"
+    common = _own_names((FILES / "common.c").read_text(encoding="utf-8"), prefix)
     for file in set(defined.values()):
-        texts[file] += b'\n# 1 "common.c"\n%s' % (FILES / "common.c").read_bytes()
+        texts[file] += f'\n# 1 "common.c"\n{common}'.encode()
     for function, file in defined.items():
         other = FILES / f"{function}-{RETURNED}.c"
         is_other = stage.traits.results == RETURNED and other.is_file()
         test = (other if is_other else FILES / f"{function}.c").read_text(encoding="utf-8")
-        test = re.sub(r"\balone\(", f"{_test_of(function)}(", test)
-        texts[file] += f'# 1 "{function}.c"\n{test}'.encode()
-    tests = [_test_of(function) for function in defined]
+        test = re.sub(r"\balone\(", f"alone_{function}(", test)
+        texts[file] += f'# 1 "{function}.c"\n{_own_names(test, prefix)}'.encode()
+    tests = [f"{prefix}{function}" for function in defined]
     table = TABLE.format(
         declarations="\n".join(f"const char *{test}(struct fib_call *call);" for test in tests),
         base=test_cases_decimal.B if stage.traits.decimal else 0,
@@ -205,6 +225,6 @@ def _program(stage: Stage, files: Mapping[str, bytes], defined: Mapping[str, str
     return test_program.linked(stage, {**texts, "alone_table.c": table.encode()}, [MAIN])
 
 
-def _test_of(function: str) -> str:
-    """Return the name of the C function that tests a function."""
-    return f"alone_{function}"
+def _own_names(text: str, prefix: str) -> str:
+    """Return a text in which the names that begin with alone_ begin with the prefix."""
+    return re.sub(r'(?<!")\balone_', prefix, text)

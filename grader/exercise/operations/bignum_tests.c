@@ -67,6 +67,19 @@ static unsigned int relation_of(const struct function *f,
 	return a > b + b / 8 ? 2 : b > a + a / 8;
 }
 
+/* Return whether the sum of a decimal number and a word has one more limb. */
+static bool has_carry(const char *text, u64 word)
+{
+	size_t digits = tests_limb_digits(), length = strlen(text);
+	size_t above = length > digits ? length - digits : 0;
+	u64 base = 1;
+
+	for (size_t i = 0; i < digits; i++)
+		base *= 10;
+	return above % digits == 0 && strspn(text, "9") >= above &&
+	       strtoull(text + above, NULL, 10) + word >= base;
+}
+
 /* Return the capacity, in limbs, that the result must have for the function. */
 static size_t room_for(const struct function *f, const struct request *r,
 		       u64 bits)
@@ -101,7 +114,9 @@ static size_t room_for(const struct function *f, const struct request *r,
 	}
 	if (f->what == TESTED_SQUARE || f->what == TESTED_FFT_SQUARE)
 		return 2 * a;
-	if (f->what == TESTED_ADD || f->what == TESTED_INCREASE ||
+	if (f->what == TESTED_INCREASE)
+		return a + has_carry(r->a, strtoull(r->b, NULL, 10));
+	if (f->what == TESTED_ADD ||
 	    (f->what >= TESTED_TWICE_PLUS && f->what <= TESTED_MINUS))
 		return max(a, b) + 1;
 	return a;

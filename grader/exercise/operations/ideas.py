@@ -21,7 +21,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from grader.base.errors import LabError, MachineError
+from grader.base.errors import MachineError
 from grader.base.finding import Finding
 from grader.exercise.build import c_flags, preprocess, stage_module
 from grader.exercise.build.stage_module import BuiltStage
@@ -128,6 +128,13 @@ class OperationCost:
     at: CountedCall | None = None  # the counted call, with its drawn size
 
 
+class NotCountedError(Exception):
+    """A stage's module that counts instructions does not compile, although its module does."""
+
+    def __init__(self, cause: str) -> None:
+        super().__init__(f"the module that counts its instructions does not compile: {cause}")
+
+
 # The costs of each call at its drawn sizes. A finding ends them if a size could not be counted.
 Costs = tuple[OperationCost | Finding, ...]
 Counts = dict[CountedCall, Costs]
@@ -144,7 +151,7 @@ def counted_module(built: BuiltStage, kernel: Kernel, assembly: bool = False) ->
         sources = list(stage_module.sources(stage, []))
         made = preprocess.adapted(stage, sources, test_program.ADAPTER)
         if made.cause:
-            raise LabError(made.cause, "correct the source")
+            raise NotCountedError(made.cause)
         own = {f"adapter/{name}": content for name, content in made.files.items()}
     texts = _marked_texts(stage) if assembly else {}
     for path in stage_module.stage_objects(built):
@@ -231,16 +238,16 @@ def counts(
         return dict.fromkeys(wanted, (Finding("wrong", built.rejection),))
     sources = list(stage_module.sources(stage, []))
     assembly = preprocess.has_plain_c(sources) and not _assembly_everywhere(stage)
-    made = counted_module(built, kernel, assembly)
-    if assembly and not made.ok:
-        # The marks do not fit the stage's assembly, which then does not count as multiplications.
-        assembly = False
-        made = counted_module(built, kernel)
-    if not made.ok:
-        raise LabError(
-            f"the module for counting instructions does not compile: {made.cause}",
-            "correct the source",
-        )
+    try:
+        made = counted_module(built, kernel, assembly)
+        if assembly and not made.ok:
+            # The marks do not fit the stage's assembly, so it does not count as multiplications.
+            assembly = False
+            made = counted_module(built, kernel)
+        if not made.ok:
+            raise NotCountedError(made.cause)
+    except NotCountedError as error:
+        return dict.fromkeys(wanted, (Finding("wrong", str(error)),))
     contents = device.contents({NAME: made.stripped}, vectors=bool(stage.traits.vector))
     costs: dict[CountedCall, list[OperationCost | Finding]] = {one: [] for one in wanted}
     ordered = sorted(costs, key=lambda one: (one.operation, one.size))

@@ -12,6 +12,8 @@ const char *alone(struct fib_call *call)
 		k = n >> (left - 1) >> 1;
 		if (k > 85)
 			return "it goes on after the numbers have become too large";
+		if (left > 1 && n >> (left - 1) <= 85)
+			return "it ends although the next two numbers fit into limbs";
 		for (; k; k--) {
 			u64 sum = x + y;
 

@@ -3,15 +3,16 @@
  * The beginning of the tests of single functions. alone.py appends this file
  * and the tests to the preprocessed text of the stage's file that contains the
  * functions, so a test can call static functions. It names the function alone()
- * of each test after the function under test.
+ * of each test after the function under test. The names that begin with alone_
+ * get a prefix that depends on the texts, so that no text can declare them.
  *
  * alone() returns a description of what is wrong, or "right". Its argument is
  * an account for memory and work.
  */
-extern u64 alone_state;
+extern u64 alone_state __asm__("alone_state");
 
 /* The base of decimal limbs; 0 if limbs are binary. */
-extern const u64 alone_base;
+extern const u64 alone_base __asm__("alone_base");
 
 /* Return the next number of Knuth's linear congruential generator, mixed. */
 static inline u64 alone_random(void)
@@ -22,4 +23,4 @@ static inline u64 alone_random(void)
 }
 
 /* Return the limb products that have been passed to fib_account_work so far. */
-u64 alone_announced(void);
+u64 alone_announced(void) __asm__("alone_announced");
