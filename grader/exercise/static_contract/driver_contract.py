@@ -94,6 +94,8 @@ INLINE = re.compile(
     r"|(?:arch_)?__(?:test_and_)?(?:set|clear|change)_bit\w*|(?:__|raw_|this_)+cpu_\w+"
     r"|__builtin_(?:mem|str)\w+"
 )
+# race.c does not see variables that each CPU has for itself.
+PER_CPU = re.compile(r"\w*_PER_CPU\w*|per_cpu\w*|(?:get|put)_cpu_\w+")
 # Macros of kernel headers that join two words, and so could hide one of the words above.
 JOINED = re.compile(r"_*PASTE|CONCATENATE|__CONCAT\w*")
 # The macros of may_fault.h, which report accesses to user memory. A driver could replace them.
@@ -107,6 +109,7 @@ REPORTS = re.compile(
 # The words that a driver's source must not contain, and what it may use instead.
 WORDS = {
     REPORTS: "only what the handout names",
+    PER_CPU: "variables that all CPUs share",
     UNCHECKED: CHECKED,
     ASSEMBLY: "only C and functions of the kernel",
     INLINE: "plain C for accesses to memory",
