@@ -37,7 +37,7 @@ def violation(own: Path, kernels: Path) -> str:
 
 
 def functions(out: Path) -> set[str]:
-    """Return the names of all functions of the object, also of static ones."""
+    """Return the names that the object defines, also those of static functions."""
     return _names(out, "--defined-only")
 
 

@@ -227,10 +227,11 @@ static long interleaved(struct table *table, unsigned long id)
 	leaving = role == LEAVING ? me : NULL;
 	if (leaving)
 		return second(table, id, me->fiber);
-	apart = id >> UPPER;
-	if (role == SECOND)
+	if (role == SECOND) {
+		apart = id >> UPPER;
 		return second(table, apart ? id >> UPPER : id,
 			      xa_load(&table->fibers, id & INT_MAX));
+	}
 	return fibers_switch(table, id);
 }
 
