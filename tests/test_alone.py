@@ -128,6 +128,12 @@ def test_a_second_definition_is_refused(tmp_path: Path) -> None:
     assert alone.broken(stage, task, 1) == ("limbs_sub", said)
     (directory / "a.c").write_text(f'#include "bignum.h"\n\nstatic inline {found[1]}')
     assert alone.broken(stage, task, 1) == ("limbs_sub", alone.TWICE)
+    parentheses = wrong.replace(
+        "const limb_t *b, size_t b_size)", "const limb_t (*(b)), size_t b_size)"
+    )
+    assert parentheses != wrong
+    (directory / "bignum.c").write_text(parentheses)
+    assert alone.broken(stage, task, 1) == ("limbs_sub", alone.TWICE)
 
 
 def test_a_text_cannot_name_the_tests(tmp_path: Path) -> None:

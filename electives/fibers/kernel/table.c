@@ -20,6 +20,11 @@ LIST_HEAD(tables);
 DEFINE_MUTEX(tables_lock);
 static u32 serial;
 
+static uint first_id = 1;
+module_param(first_id, uint, 0644);
+MODULE_PARM_DESC(first_id,
+		 "the id of a process's first fiber; the tests set it");
+
 static struct table *find(void)
 {
 	struct table *table;
@@ -47,7 +52,7 @@ static struct table *make(void)
 	mmgrab(current->mm);
 	table->mm = current->mm;
 	table->process = task_tgid_nr(current);
-	table->next = 1;
+	table->next = READ_ONCE(first_id);
 	table->serial = ++serial;
 	list_add_tail(&table->node, &tables);
 	return table;

@@ -5,6 +5,7 @@
  */
 #include "test_program.h"
 
+#include <limits.h>
 #include <time.h>
 
 #define FIBERS 600
@@ -127,10 +128,7 @@ static void free_one(int wanted)
 static void freed_in_each_block(void)
 {
 	long other = fiber_test_fiber(has_all, NULL);
-	struct timespec now;
 
-	clock_gettime(CLOCK_REALTIME, &now);
-	srandom((unsigned int)now.tv_nsec);
 	set_all(7);
 	SAME(fiber_switch(other), 0);
 	for (int i = 0; i < FIBERS_KEYS; i += BLOCK) {
@@ -142,23 +140,17 @@ static void freed_in_each_block(void)
 	SAME(fiber_switch(other), 0);
 }
 
-/*
- * Make and delete more fibers than a process may have at one time. The ids of
- * later fibers are then larger than FIBERS_MOST, because the kit's module does
- * not reuse an id soon.
- */
-static void large_ids(void)
+/* The id of the first fiber of a process that opens the device after this. */
+static void set_first_id(long id)
 {
-#ifndef FIBERS_USERSPACE
-	void *stack = fiber_test_memory(STACK);
-	bool made = true;
+#ifdef FIBERS_USERSPACE
+	(void)id;
+#else
+	FILE *file = fopen("/sys/module/fibers/parameters/first_id", "w");
 
-	for (int i = 0; made && i <= FIBERS_MOST; i++) {
-		long id = fiber_create(stack, STACK, keeps, NULL);
-
-		made = id > 0 && !fiber_delete(id);
-	}
-	CHECK(made);
+	CHECK(file);
+	CHECK(fprintf(file, "%ld\n", id) > 0);
+	CHECK(!fclose(file));
 #endif
 }
 
@@ -171,8 +163,14 @@ static void large_ids(void)
 static void own_values(void)
 {
 	long fibers[FIBERS], before, kb_of_two_blocks;
+	struct timespec now;
 
+	clock_gettime(CLOCK_REALTIME, &now);
+	srandom((unsigned int)now.tv_nsec);
+	/* An id can have any value up to INT_MAX. */
+	set_first_id(INT_MAX / 2 + random() % (INT_MAX / 2));
 	SAME(fibers_begin(), 0);
+	set_first_id(1);
 	home = fiber_test_convert();
 	for (int i = 0; i < FIBERS_KEYS; i++)
 		SAME(fiber_local_alloc(), i);
@@ -182,7 +180,6 @@ static void own_values(void)
 	SAME(fiber_delete(fibers[0]), 0);
 	key = 5;
 	high = FIBERS_KEYS - 1;
-	large_ids();
 	for (long i = 0; i < FIBERS; i++)
 		fibers[i] = fiber_test_fiber(keeps, (void *)(i + 1000));
 	before = fiber_test_kernel_memory();

@@ -51,9 +51,10 @@ void print_race(const void *place, bool write, const void *other,
 
 /*
  * Report to locks.c that the current task has taken or released a lock.
- * @ordered is false if the lock was taken without waiting.
+ * @ordered is false if the lock was taken without waiting, and @shared is true if
+ * others can hold it at the same time.
  */
-void locks_taken(const void *lock, bool ordered);
+void locks_taken(const void *lock, bool ordered, bool shared);
 void locks_released(const void *lock);
 
 /* Check the locks of the current task at an access to memory. */

@@ -35,6 +35,7 @@ FULL = {
     "full_blocks": "blocks of memory at a time",
     "full_variables": "words of memory that two callers share",
     "full_locks": "locks that are held at a time",
+    "full_races": "words of memory with a data race",
     "full_orders": "pairs of locks that one caller holds",
 }
 IN_USE = "a file that is open may still use that memory"

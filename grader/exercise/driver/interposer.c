@@ -395,7 +395,7 @@ WRAP(void, mutex_lock, struct mutex *lock)
 {
 	may_sleep("mutex_lock");
 	__real_mutex_lock(lock);
-	locks_taken(lock, true);
+	locks_taken(lock, true, false);
 }
 #endif
 

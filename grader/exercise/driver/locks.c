@@ -4,9 +4,10 @@
  * READ_ONCE and WRITE_ONCE, but these do not replace a lock. Therefore all
  * callers must hold the same lock at every access to the notebook, and also at
  * every access to static variables and to memory from kmalloc that one of them
- * writes. This check does not depend on time. The race detector Eraser
- * introduced it (Savage et al., 1997). The order in which the locks are taken
- * is checked, too.
+ * writes. A lock that a writer holds only for reading, as by down_read, does not
+ * count, because other callers can hold it, too. This check does not depend on
+ * time. The race detector Eraser introduced it (Savage et al., 1997). The order
+ * in which the locks are taken is checked, too.
  *
  * The wrappers at the end report the locks; interposer.c has those of
  * mutex_lock and mutex_unlock. The checks are switched on by a parameter.
@@ -48,10 +49,11 @@ static const struct kernel_param_ops lockset_ops = { .set = lockset_set };
 module_param_cb(lockset, &lockset_ops, NULL, 0200);
 MODULE_PARM_DESC(lockset, "whether to check the locks at each access");
 
-/* The locks that callers hold. */
+/* The locks that callers hold, and whether others can hold them, too. */
 static struct held {
 	struct task_struct *task;
 	const void *lock;
+	bool shared;
 } held[MOST_HELD];
 /* Pairs of locks: the second was taken while the first was held. */
 static const void *orders[MOST_ORDERS][2];
@@ -79,7 +81,7 @@ static bool is_reversed(const void *first, const void *second)
 	return reversed;
 }
 
-void locks_taken(const void *lock, bool ordered)
+void locks_taken(const void *lock, bool ordered, bool shared)
 {
 	struct held *free = NULL;
 	bool reversed = false;
@@ -95,7 +97,7 @@ void locks_taken(const void *lock, bool ordered)
 			reversed |= is_reversed(held[i].lock, lock);
 	}
 	if (free)
-		*free = (struct held){ current, lock };
+		*free = (struct held){ current, lock, shared };
 	else
 		report_full("full_locks", MOST_HELD);
 	reversed = reversed && !order_reported;
@@ -127,7 +129,7 @@ void locks_released(const void *lock)
  * struct variable - a variable of the driver, and the locks that protect it
  * @key: its address, rounded down to 8 bytes, or NOTEBOOK
  * @task: the only task that has accessed the variable; NULL if there are more
- * @locks: the locks that were held at all accesses since then
+ * @locks: the locks that have protected all accesses since then
  * @written: whether one of these accesses is a write
  * @reported: whether a missing lock was printed
  * @bare_writes: whether the access at @bare is a write
@@ -146,29 +148,35 @@ static struct variable {
 } variables[MOST_VARIABLES];
 static int known;
 
-static bool holds(const void *lock)
+/* Return whether the current task holds a lock that protects its access. */
+static bool protects(const struct held *one, bool write)
+{
+	return one->task == current && !(write && one->shared);
+}
+
+static bool holds(const void *lock, bool write)
 {
 	for (int i = 0; i < MOST_HELD; i++)
-		if (held[i].task == current && held[i].lock == lock)
+		if (protects(&held[i], write) && held[i].lock == lock)
 			return true;
 	return false;
 }
 
-static bool holds_any(void)
+static bool holds_any(bool write)
 {
 	for (int i = 0; i < MOST_HELD; i++)
-		if (held[i].task == current)
+		if (protects(&held[i], write))
 			return true;
 	return false;
 }
 
-/* Remove the locks that the current task does not hold. Count the rest. */
-static int keep_held(struct variable *variable)
+/* Remove the locks that do not protect this access. Count the rest. */
+static int keep_held(struct variable *variable, bool write)
 {
 	int kept = 0;
 
 	for (int i = 0; i < MOST_LOCKS; i++) {
-		if (!holds(variable->locks[i]))
+		if (!holds(variable->locks[i], write))
 			variable->locks[i] = NULL;
 		kept += variable->locks[i] != NULL;
 	}
@@ -258,12 +266,12 @@ void locks_access(unsigned long address, bool write, void *place)
 		goto unlock;
 	if (variable->task)
 		begin_sharing(variable);
-	kept = keep_held(variable);
+	kept = keep_held(variable, write);
 	variable->written |= write;
 	if (!kept && !variable->bare) {
 		variable->bare = place;
 		variable->bare_writes = write;
-	} else if ((write && holds_any()) || !variable->other) {
+	} else if ((write && holds_any(true)) || !variable->other) {
 		variable->other = place;
 	}
 	if (variable->bare && variable->other && variable->written &&
@@ -289,37 +297,37 @@ void first_atomic(const volatile void *address, bool write)
 }
 
 #ifdef FIRST_LOCKS_WRAPPED
-#define TAKE(name, type)                 \
-	void __real_##name(type *lock);  \
-	void __wrap_##name(type *lock);  \
-	void __wrap_##name(type *lock)   \
-	{                                \
-		__real_##name(lock);     \
-		locks_taken(lock, true); \
+#define TAKE(name, type, shared)                 \
+	void __real_##name(type *lock);          \
+	void __wrap_##name(type *lock);          \
+	void __wrap_##name(type *lock)           \
+	{                                        \
+		__real_##name(lock);             \
+		locks_taken(lock, true, shared); \
 	}
 
-#define TAKE_FLAGS(name, type)                             \
+#define TAKE_FLAGS(name, type, shared)                     \
 	unsigned long __real_##name(type *lock);           \
 	unsigned long __wrap_##name(type *lock);           \
 	unsigned long __wrap_##name(type *lock)            \
 	{                                                  \
 		unsigned long flags = __real_##name(lock); \
                                                            \
-		locks_taken(lock, true);                   \
+		locks_taken(lock, true, shared);           \
 		return flags;                              \
 	}
 
 /* The result @taken means that the lock was taken. */
-#define TRY(name, type, taken, ordered)             \
-	int __real_##name(type *lock);              \
-	int __wrap_##name(type *lock);              \
-	int __wrap_##name(type *lock)               \
-	{                                           \
-		int ret = __real_##name(lock);      \
-                                                    \
-		if (ret == (taken))                 \
-			locks_taken(lock, ordered); \
-		return ret;                         \
+#define TRY(name, type, taken, ordered, shared)             \
+	int __real_##name(type *lock);                      \
+	int __wrap_##name(type *lock);                      \
+	int __wrap_##name(type *lock)                       \
+	{                                                   \
+		int ret = __real_##name(lock);              \
+                                                            \
+		if (ret == (taken))                         \
+			locks_taken(lock, ordered, shared); \
+		return ret;                                 \
 	}
 
 /*
@@ -352,34 +360,34 @@ static void wait_after_release(const void *lock)
 		wait_after_release(lock);                    \
 	}
 
-#define SPINNING(kind, type)                         \
-	TAKE(_raw_##kind##_lock, type)               \
-	TAKE(_raw_##kind##_lock_bh, type)            \
-	TAKE(_raw_##kind##_lock_irq, type)           \
-	TAKE_FLAGS(_raw_##kind##_lock_irqsave, type) \
-	TRY(_raw_##kind##_trylock, type, 1, false)   \
-	RELEASE(_raw_##kind##_unlock, type)          \
-	RELEASE(_raw_##kind##_unlock_bh, type)       \
-	RELEASE(_raw_##kind##_unlock_irq, type)      \
+#define SPINNING(kind, type, shared)                         \
+	TAKE(_raw_##kind##_lock, type, shared)               \
+	TAKE(_raw_##kind##_lock_bh, type, shared)            \
+	TAKE(_raw_##kind##_lock_irq, type, shared)           \
+	TAKE_FLAGS(_raw_##kind##_lock_irqsave, type, shared) \
+	TRY(_raw_##kind##_trylock, type, 1, false, shared)   \
+	RELEASE(_raw_##kind##_unlock, type)                  \
+	RELEASE(_raw_##kind##_unlock_bh, type)               \
+	RELEASE(_raw_##kind##_unlock_irq, type)              \
 	RELEASE_FLAGS(_raw_##kind##_unlock_irqrestore, type)
 
-TRY(mutex_lock_interruptible, struct mutex, 0, true)
-TRY(mutex_lock_killable, struct mutex, 0, true)
-TRY(mutex_trylock, struct mutex, 1, false)
+TRY(mutex_lock_interruptible, struct mutex, 0, true, false)
+TRY(mutex_lock_killable, struct mutex, 0, true, false)
+TRY(mutex_trylock, struct mutex, 1, false, false)
 
-TAKE(down_read, struct rw_semaphore)
-TAKE(down_write, struct rw_semaphore)
-TRY(down_read_interruptible, struct rw_semaphore, 0, true)
-TRY(down_read_killable, struct rw_semaphore, 0, true)
-TRY(down_write_killable, struct rw_semaphore, 0, true)
-TRY(down_read_trylock, struct rw_semaphore, 1, false)
-TRY(down_write_trylock, struct rw_semaphore, 1, false)
+TAKE(down_read, struct rw_semaphore, true)
+TAKE(down_write, struct rw_semaphore, false)
+TRY(down_read_interruptible, struct rw_semaphore, 0, true, true)
+TRY(down_read_killable, struct rw_semaphore, 0, true, true)
+TRY(down_write_killable, struct rw_semaphore, 0, true, false)
+TRY(down_read_trylock, struct rw_semaphore, 1, false, true)
+TRY(down_write_trylock, struct rw_semaphore, 1, false, false)
 RELEASE(up_read, struct rw_semaphore)
 RELEASE(up_write, struct rw_semaphore)
 
-SPINNING(spin, raw_spinlock_t)
-SPINNING(read, rwlock_t)
-SPINNING(write, rwlock_t)
-TRY(_raw_spin_trylock_bh, raw_spinlock_t, 1, false)
+SPINNING(spin, raw_spinlock_t, false)
+SPINNING(read, rwlock_t, true)
+SPINNING(write, rwlock_t, false)
+TRY(_raw_spin_trylock_bh, raw_spinlock_t, 1, false, false)
 
 #endif

@@ -26,6 +26,8 @@
 #include "call_trace.h"
 
 #define WATCHES 4
+/* The maximum number of addresses for which a data race is printed. */
+#define MOST_FOUND 64
 
 /*
  * The driver can find its parameters by THIS_MODULE->kp, so no parameter has
@@ -68,7 +70,7 @@ struct watch {
 
 static struct watch watches[WATCHES];
 /* The addresses for which a data race has been printed. */
-static unsigned long found[WATCHES];
+static unsigned long found[MOST_FOUND];
 static int known;
 
 static bool is_known(unsigned long address)
@@ -76,7 +78,10 @@ static bool is_known(unsigned long address)
 	for (int i = 0; i < known; i++)
 		if (found[i] == address)
 			return true;
-	return known == ARRAY_SIZE(found);
+	if (known < MOST_FOUND)
+		return false;
+	report_full("full_races", MOST_FOUND);
+	return true;
 }
 
 /*

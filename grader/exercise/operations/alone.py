@@ -16,7 +16,6 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from functools import lru_cache
 from pathlib import Path
 
 from grader.exercise.build import preprocess, stage_module
@@ -127,7 +126,7 @@ def _results(stage: Stage, functions: list[str], seed: int) -> dict[str, str]:
     if made.cause or not defined:
         return {}
     # Only one of them could be tested, and the other one used.
-    if twice := [one for one in defined if len(_definitions(made.files, one)) > 1]:
+    if twice := [one for one in defined if _different(made.files, one) > 1]:
         rest = _results(stage, [one for one in functions if one not in twice], seed)
         return {**rest, **dict.fromkeys(twice, TWICE)}
     try:
@@ -166,25 +165,30 @@ def _answers(stage: Stage, program: Path, functions: list[str], seed: int) -> di
     }
 
 
-@lru_cache(maxsize=256)
-def _definition(function: str) -> re.Pattern[bytes]:
-    return re.compile(rf"\b{function}\([^;{{}}()]*\)\s*\{{".encode())
+def _definitions(text: bytes, function: str) -> Iterator[bytes]:
+    """Yield the definitions of a function in a preprocessed text, also within other functions.
+
+    A definition is the name, parameters in parentheses, and a body, or an old-style declaration of
+    the parameters. After the parentheses of a call neither a brace nor a word can follow.
+    """
+    for name in re.finditer(rf"\b{function}\b[\s)]*\(".encode(), text):
+        end, depth = name.end(), 1
+        while depth and end < len(text):
+            depth += {b"(": 1, b")": -1}.get(text[end : end + 1], 0)
+            end += 1
+        if body := re.compile(rb"\s*(?!__asm|__attribute)[{\w].*?\n\}", re.DOTALL).match(text, end):
+            yield text[name.start() : body.end()]
 
 
 def _file(files: Mapping[str, bytes], function: str) -> str:
     """Return the name of a text that defines a function, or ""."""
-    return next((name for name, text in files.items() if _definition(function).search(text)), "")
+    return next((name for name, text in files.items() if any(_definitions(text, function))), "")
 
 
-def _definitions(files: Mapping[str, bytes], function: str) -> set[bytes]:
-    """Return the different definitions of a function; those in a header are in several texts."""
-    found = (match for text in files.values() for match in _whole(function).findall(text))
-    return {b"".join(definition.split()) for definition in found}
-
-
-@lru_cache(maxsize=256)
-def _whole(function: str) -> re.Pattern[bytes]:
-    return re.compile(_definition(function).pattern + rb".*?\n\}", re.DOTALL)
+def _different(files: Mapping[str, bytes], function: str) -> int:
+    """Return the number of different definitions; those in a header are in several texts."""
+    found = (one for text in files.values() for one in _definitions(text, function))
+    return len({b"".join(one.split()) for one in found})
 
 
 def _defined(files: Mapping[str, bytes], functions: Iterable[str]) -> dict[str, str]:

@@ -134,6 +134,21 @@ static u64 value_of(char digit)
 	return digit <= '9' ? digit - '0' : digit - 'a' + 10;
 }
 
+/*
+ * Fill the memory above a number with limbs that are 0, or as large as possible,
+ * or not valid: a function that uses them must not be right by chance.
+ */
+static void fill_above(struct bignum *a, char *limbs, size_t size)
+{
+	static size_t filled;
+	const struct form *f = form_of_limbs();
+	u64 limb = (u64[]){ 0, DECIMAL ? f->base - 1 : ~0ULL,
+			    ~0ULL / 255 * FILL }[filled++ % 3];
+
+	for (size_t i = size; i < tested_capacity(a); i++)
+		memcpy(limbs + i * f->bytes, &limb, f->bytes);
+}
+
 /* Return the limbs of @text in a new block that the stage did not allocate. */
 static void *limbs_of(const char *text, size_t size)
 {
@@ -173,6 +188,7 @@ struct operand tests_read_operand(struct fib_call *call, const char *text,
 	apart(false);
 	/* No code of the stage may run between this memcpy and protect(). */
 	memcpy(a.limbs, a.copy, bytes);
+	fill_above(a.number, a.limbs, size);
 	it_is_in_blocks_of_fib_alloc =
 		!on_pages_apart ||
 		(tests_is_apart(a.number, 1) && tests_is_apart(a.limbs, bytes));

@@ -2,30 +2,32 @@
 const char *alone(struct fib_call *call)
 {
 	const u64 prime = (1ULL << 58) - 100663295;
-	static u64 room[256];
+	/* So many points are announced in several parts. */
+	enum { MAIN = 1 << 16 };
+	static u64 room[4 * MAIN], f[3 * MAIN / 2], old[3 * MAIN / 2];
 	struct ntt *ntt = (struct ntt *)room;
 
 	ntt->minus_one = shoup_factor_of(prime - 1);
 	ntt->roots[0] = shoup_factor_of(1);
 	ntt->made = 1;
-	if (make_roots(call, ntt, 16))
+	if (make_roots(call, ntt, MAIN))
 		return "make_roots returns an error";
 	for (size_t parts = 2; parts <= 4; parts += 2) {
-		struct shape s = { .main = 16, .parts = parts };
-		size_t stride = 16 / parts;
-		u64 f[24], old[24], w = ntt->roots[parts / 2].w, announced;
+		struct shape s = { .main = MAIN, .parts = parts };
+		size_t stride = MAIN / parts;
+		u64 w = ntt->roots[parts / 2].w, announced;
 
-		for (size_t i = 0; i < 24; i++)
+		for (size_t i = 0; i < MAIN + stride; i++)
 			old[i] = f[i] = alone_random() % (4 * prime);
 		announced = alone_announced();
 		if (truncated_join(call, f, s, ntt))
 			return "it returns an error";
-		if (alone_announced() - announced < 2 * (16 + stride))
+		if (alone_announced() - announced < 2 * (MAIN + stride))
 			return "it does not announce its work";
 		/* Twice the remainders are those of the coefficients. */
 		for (size_t i = 0; i < stride; i++) {
 			unsigned __int128 sum = 0, power = 1;
-			u64 last = f[16 + i] % prime;
+			u64 last = f[MAIN + i] % prime;
 
 			for (size_t j = 0; j < parts; j++) {
 				u64 *fj = &f[j * stride + i];
@@ -37,7 +39,7 @@ const char *alone(struct fib_call *call)
 				    (*fj % prime + (j ? 0 : last)) % prime)
 					return "the remainder of x^main - 1 is wrong";
 			}
-			power = old[16 + i];
+			power = old[MAIN + i];
 			if (2 * parts * power % prime !=
 			    (sum + prime - last) % prime)
 				return "the additional remainder is wrong";
