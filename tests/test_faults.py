@@ -29,7 +29,7 @@ SEVERAL_CALLERS = {"random calls at once", "trial"}
 
 
 def parameter(fault: Fault) -> pytest.param:
-    marks = [pytest.mark.timeout(MINUTES.get(fault.by, 600))]
+    marks = [pytest.mark.sampled, pytest.mark.timeout(MINUTES.get(fault.by, 600))]
     if not (fault.by in SEVERAL_CALLERS or fault.options.get("task") in concurrency.TESTS):
         marks.append(pytest.mark.once)
     if fault.by not in WITHOUT_MACHINE:

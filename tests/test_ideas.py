@@ -43,6 +43,7 @@ def handed_in(fault: Fault, folder: Path) -> Path:
     return copy
 
 
+@pytest.mark.sampled
 @pytest.mark.once
 @pytest.mark.machine
 @pytest.mark.parametrize(
