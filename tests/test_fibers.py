@@ -17,6 +17,7 @@ from electives.fibers import build, runner, verbs
 from electives.fibers.runner import FiberTest
 from grader.base import marked_regions, paths, scratch, test_record
 from grader.base.errors import LabError
+from grader.lab import machines
 from grader.lab.module import Kernel
 
 EXERCISE = "fibers"
@@ -73,6 +74,17 @@ def test_a_claim_must_be_atomic_and_order_later_accesses(claim: str, fault: str)
     assert text.count(kits) == 1
     message = build.unordered(text.replace(kits, claim), "fiber.c")
     assert message == (f"fiber.c: {fault}; use cmpxchg_acquire" if fault else "")
+
+
+@pytest.mark.machine
+def test_a_claim_must_have_the_prefix_lock() -> None:
+    kernel = machines.get("qemu-smp").kernel()
+    text = (build.SOURCES / "fiber.c").read_text()
+    claim = '__raw_cmpxchg(&fiber->owner, NULL, me, 8, "")'
+    wrong = text.replace("cmpxchg_acquire(&fiber->owner, NULL, me)", claim)
+    assert build.not_atomic(build.built(kernel), "fiber.c") == ""
+    made = build.built(kernel, {"fiber.c": wrong.encode()})
+    assert "without the prefix lock" in build.not_atomic(made, "fiber.c")
 
 
 @pytest.mark.parametrize(

@@ -247,7 +247,6 @@ RIGHT_DRIVERS = {
     "accesses that need no lock": {
         "\tfirst_lines++;\n": "\tWRITE_ONCE(first_lines, first_lines + 1);\n",
         "\t\tfirst_lines = 0;\n": "\t\tWRITE_ONCE(first_lines, 0);\n",
-        f"{TAKEN}\tlines = first_lines;\n{RELEASED}": "\tlines = READ_ONCE(first_lines);\n",
         "\tmisc_deregister(&first_device);\n\tkfree(first_text);\n": (
             "\tmisc_deregister(&first_device);\n\tkfree(first_text);\n"
             "\tfirst_text = NULL;\n\tfirst_used = 0;\n"

@@ -6,6 +6,7 @@ from __future__ import annotations
 import hashlib
 import re
 import shutil
+import subprocess
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -172,6 +173,19 @@ def unordered(text: str, shown: str) -> str:
     for refused, why in _REFUSED_CLAIMS.items():
         if found := next(filter(refused.fullmatch, words), ""):
             return f"{shown}: {found} {why}; use cmpxchg_acquire"
+    return ""
+
+
+def not_atomic(made: Module, shown: str) -> str:
+    """Return a message if a module exchanges memory without the prefix lock, else "".
+
+    made: a module for several CPUs. Tests show this mistake too seldom.
+    """
+    listing = subprocess.run(
+        ["objdump", "-d", "--no-show-raw-insn", str(made.path)], capture_output=True, text=True
+    )
+    if re.search(r"\t(cmpxchg|xadd)\w*\s(?!.*%gs:)", listing.stdout):
+        return f"{shown}: a cmpxchg or xadd without the prefix lock; use cmpxchg_acquire"
     return ""
 
 

@@ -62,7 +62,9 @@ REGISTERS = FiberTest(
 )
 TIMER = FiberTest("the same under a timer, four at once", "registers timer four", 60_019, 120)
 ERRORS = FiberTest("each error by its number", "basic errors elsewhere signal", 45)
-THREADS_OWN = FiberTest("TLS, errno and signal mask stay with the thread", "basic thread moves", 35)
+THREADS_OWN = FiberTest(
+    "TLS, errno, signal mask and flags stay with the thread", "basic thread moves", 38
+)
 VALUES = FiberTest("fiber-local values, a thousand keys", "storage values", 26_085)
 KEYS = FiberTest("errors of keys", "storage errors", 19)
 WINDOWS = FiberTest("the function names of Windows", "basic windows", 11)
@@ -80,7 +82,7 @@ MIXED_FPU = FiberTest("threads with registers of different sizes", "mixed_fpu_st
 READERS = FiberTest(
     "ended threads are freed after their readers have finished", "exit_paths thread threads", 416
 )
-INTERLEAVED = FiberTest("two switches, the one within the other", "interleaved", 375)
+INTERLEAVED = FiberTest("two switches, the one within the other", "interleaved", 435)
 KEPT = FiberTest("the memory of ended threads is freed at once", "kept", 410, 120)
 UNLOAD = FiberTest("the module can be unloaded once it is not open", "unload", 144)
 DYING = FiberTest("threads end while others switch to their fibers", "dying 4000", 25, varies=True)

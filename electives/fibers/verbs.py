@@ -25,7 +25,7 @@ WIDE = ("wide", (runner.AVX, runner.REGISTERS))
 TASKS: dict[int, tuple[tuple[str, tuple[FiberTest, ...]], ...]] = {
     1: (
         ("uml", (runner.THERE, runner.REGISTERS, runner.THREADS_OWN)),
-        ("qemu-smp", (runner.THERE, runner.REGISTERS, runner.TIMER)),
+        ("qemu-smp", (runner.THERE, runner.REGISTERS, runner.THREADS_OWN, runner.TIMER)),
         ("migration", (runner.MOVED,)),
         WIDE,
     ),
@@ -77,8 +77,10 @@ def judge(machine: str, seed: int) -> list[Finding | None]:
     found = {number: _finding(number, todo[number], progress) for number in sorted(todo)}
     fiber = source_folder.folder("fibers", build.SOURCES) / "fiber.c"
     if not found[CLAIM] and fiber.is_file():
-        text = fiber.read_text(encoding="utf-8", errors="replace")
-        message = build.unordered(text, paths.shown(fiber))
+        text, shown = fiber.read_text(encoding="utf-8", errors="replace"), paths.shown(fiber)
+        kernel = machines.get("qemu-smp").kernel()
+        made = build.built(kernel, own=build.FILES_OF_TASKS[CLAIM])
+        message = build.unordered(text, shown) or build.not_atomic(made, shown)
         found[CLAIM] = Finding("wrong", message) if message else None
     if source_folder.submission():
         build.forget(machines.get("qemu").kernel())

@@ -5,8 +5,8 @@
  * both may be the same number. Each operation states whether c may be an
  * operand.
  *
- * Return: 0, -ENOMEM or -EINTR. After an error c is still a valid number, but
- * its value is undefined.
+ * Return: 0, -ENOMEM or -EINTR. After an error the value of c is undefined, and
+ * its top limb may be 0.
  */
 #include "bignum.h"
 

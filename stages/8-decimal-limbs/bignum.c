@@ -5,8 +5,8 @@
  * may be the same number. Each operation states whether c may be an operand,
  * and which capacity c needs if that is more than the size of the result.
  *
- * Return, for operations that take long: 0 or -EINTR. After an error c is still
- * a valid number, but its value is undefined.
+ * Return, for operations that take long: 0 or -EINTR. After an error the
+ * value of c is undefined, and its top limb may be 0.
  */
 #include "bignum.h"
 #include "column.h"

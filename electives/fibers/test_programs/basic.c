@@ -106,7 +106,26 @@ static void runs_elsewhere(void)
 
 static __thread int mine;
 static int found_tls, found_errno;
+static bool found_flag;
 static sigset_t found_mask;
+
+/* Programs may change this flag, which has no effect (ID in the manuals). */
+#define FLAG (1L << 21)
+
+static long flags(void)
+{
+	long now;
+
+	__asm__ volatile("pushfq\n\tpopq %0" : "=r"(now) : : "memory");
+	return now;
+}
+
+static void set_flag(bool on)
+{
+	long wanted = on ? flags() | FLAG : flags() & ~FLAG;
+
+	__asm__ volatile("pushq %0\n\tpopfq" : : "r"(wanted) : "cc", "memory");
+}
 
 /*
  * Must not be inlined, because the compiler may keep the address of a
@@ -116,6 +135,7 @@ static __attribute__((noinline)) void look(void)
 {
 	found_tls = mine;
 	found_errno = errno;
+	found_flag = flags() & FLAG;
 	pthread_sigmask(SIG_BLOCK, NULL, &found_mask);
 }
 
@@ -140,18 +160,20 @@ static void *comes(void *unused)
 	home = fiber_test_convert();
 	mine = 2;
 	errno = 22;
+	set_flag(false);
 	sigemptyset(&mask);
 	sigaddset(&mask, SIGUSR1);
 	pthread_sigmask(SIG_BLOCK, &mask, NULL);
 	SAME(fiber_switch(other), 0);
 	SAME(found_tls, 2);
 	SAME(found_errno, 22);
+	CHECK(!found_flag);
 	CHECK(sigismember(&found_mask, SIGUSR1));
 	SAME(mine, 2);
 	return NULL;
 }
 
-/* A fiber uses the TLS, errno and signal mask of the thread that runs it. */
+/* A fiber uses the TLS, errno, signal mask and flags of the thread that runs it. */
 static void of_the_thread(void)
 {
 	SAME(fibers_begin(), 0);
@@ -159,7 +181,10 @@ static void of_the_thread(void)
 	other = fiber_test_fiber(looks, NULL);
 	mine = 1;
 	errno = 11;
+	set_flag(true);
 	SAME(fiber_switch(other), 0);
+	CHECK(found_flag);
+	CHECK(flags() & FLAG);
 	SAME(found_tls, 1);
 	SAME(found_errno, 11);
 	CHECK(!sigismember(&found_mask, SIGUSR1));

@@ -9,7 +9,8 @@
  * one, and so on.
  *
  * If the second thread's id has an upper half, it switches to that fiber
- * instead, and must not have to wait for the first thread.
+ * instead, and must not have to wait for the first thread, which then stops
+ * after any one instruction of its switch.
  *
  * With both bits, the second thread leaves the fiber that the first thread
  * requests. The first thread then stops after one of the instructions after
@@ -20,6 +21,7 @@
 #include <linux/atomic.h>
 #include <linux/hw_breakpoint.h>
 #include <linux/kdebug.h>
+#include <linux/module.h>
 #include <linux/perf_event.h>
 #include <linux/sched.h>
 #include <linux/sched/signal.h>
@@ -43,6 +45,8 @@
 
 /* Accesses of a claim, or instructions, after which the first thread stops. */
 #define MOST_STOPS 3
+/* So many instructions of a switch, in equal parts of it, stop the thread. */
+#define MOST_STEPS 40
 
 enum { NOTHING, READY, GO, ENTERED, DONE, FINISHED };
 static atomic_t turn;
@@ -56,6 +60,12 @@ static unsigned int calls, to_skip;
 static bool waits;
 /* The second switch is to another fiber than the first one. */
 static bool apart;
+/*
+ * Then the first thread stops after one instruction of this module. Numbers of
+ * such instructions: in this switch so far, in the last one, and where this one
+ * stops.
+ */
+static unsigned int steps, all_steps, stop_at;
 
 /* Wait without sleeping, as the handler of a breakpoint must. */
 static bool reached_in_handler(int wanted, u64 ns)
@@ -131,6 +141,15 @@ static long switch_with_breakpoint(struct table *table, unsigned long id)
 	return done;
 }
 
+/*
+ * A thread must not stop in functions of the kernel, because it may hold a lock
+ * of the kernel there.
+ */
+static bool in_module(const struct pt_regs *regs)
+{
+	return within_module(regs->ip, THIS_MODULE);
+}
+
 static int on_step(struct notifier_block *block, unsigned long event,
 		   void *data)
 {
@@ -145,7 +164,8 @@ static int on_step(struct notifier_block *block, unsigned long event,
 	/* If the first thread sleeps, another thread gets its flag. */
 	if (current != first_thread)
 		args->regs->flags &= ~X86_EFLAGS_TF;
-	else if (owner && owner != leaving)
+	else if (apart ? in_module(args->regs) && ++steps == stop_at :
+			 owner && owner != leaving)
 		stop();
 	return NOTIFY_STOP;
 }
@@ -178,9 +198,12 @@ static long first(struct table *table, unsigned long id)
 	if (!reached(READY))
 		return -ETIME;
 	first_thread = current;
-	to_skip = calls++ % MOST_STOPS;
-	done = leaving ? switch_in_steps(table, id) :
-			 switch_with_breakpoint(table, id);
+	to_skip = apart ? 0 : calls % MOST_STOPS;
+	stop_at = 1 + calls++ % MOST_STEPS * all_steps / MOST_STEPS;
+	steps = 0;
+	done = leaving || apart ? switch_in_steps(table, id) :
+				  switch_with_breakpoint(table, id);
+	all_steps = steps;
 	atomic_cmpxchg(&turn, READY, GO);
 	if (!reached(DONE))
 		return -ETIME;
@@ -235,5 +258,23 @@ static long interleaved(struct table *table, unsigned long id)
 	return fibers_switch(table, id);
 }
 
+/*
+ * Ids of fibers that are created one after the other differ by this number. Many
+ * numbers divide it. So a module that has several locks, and chooses one by the
+ * id, chooses the same one for both fibers.
+ */
+#define DISTANCE (256 * 9 * 25 * 7 * 11 * 13)
+
+static long create_apart(struct table *table,
+			 const struct fibers_create *wanted)
+{
+	long id = fibers_create(table, wanted);
+
+	table->next += DISTANCE - 1;
+	return id;
+}
+
 #define fibers_switch interleaved
+/* A structure has the same name. */
+#define fibers_create(table, wanted) create_apart(table, wanted)
 #include "table.c"

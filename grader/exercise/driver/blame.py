@@ -3,6 +3,10 @@
 
 The test of a task also calls functions of other tasks. For example, each test that opens a file
 detects a leak in the function open. Only the task that implements open loses points for this leak.
+
+A name is no proof: the learner's functions and variables can have any name. So a fault moves only
+to a task that costs as much, or for which there is evidence: the size of the block, or that the
+variable is the one that the driver shows as its counter.
 """
 
 from __future__ import annotations
@@ -11,11 +15,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from grader.base.finding import Finding
+from grader.exercise.driver import system_calls
 from grader.exercise.files.tasks import Task
 
 # The driver's init function, which the kernel also calls init_module. It belongs to the task
 # "device", but memory that it allocates belongs to the task "memory".
 INIT, MEMORY = {"first_init", "init_module"}, "memory"
+# The function that allocates small blocks, and its task.
+OPEN_FUNCTION, OPEN = "first_open", "open"
 
 
 @dataclass
@@ -27,11 +34,18 @@ class Blame:
     others: Sequence[str] = ()  # The tasks that will be tested later or have failed.
     findings: dict[str, Finding] = field(default_factory=dict)  # Findings by the task at fault.
 
-    def owner_of_memory(self, functions: Sequence[str]) -> str:
-        """Return the task that the allocating functions belong to; "" if they belong to none."""
-        if INIT.intersection(functions):
+    def owner_of_memory(self, functions: Sequence[str], size: int) -> str:
+        """Return the task that a block belongs to; "" if it belongs to none or a cheaper one.
+
+        functions: those that allocated the block. size: in bytes.
+        """
+        if INIT.intersection(functions) or size >= system_calls.BYTES:
             return MEMORY
-        return next((task for task in map(self._writer, functions) if task), "")
+        if OPEN_FUNCTION in functions:
+            return OPEN
+        owner = next((task for task in map(self._writer, functions) if task), "")
+        points = {task.name: task.points for task in self.tasks}
+        return owner if points.get(owner, 0) >= points.get(self.current, 0) else ""
 
     def owner_of_race(self, functions: Sequence[str], variable: str) -> str:
         """Return the current task if it has one of the functions, else the variable's task."""

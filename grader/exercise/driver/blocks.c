@@ -276,6 +276,20 @@ static int counter_set(const char *value, const struct kernel_param *kp)
 	return kept ? 0 : -ENOENT;
 }
 
-static const struct kernel_param_ops counter_ops = { .set = counter_set };
-module_param_cb(counter, &counter_ops, NULL, 0200);
+/* Show where these words are. */
+static int counter_get(char *text, const struct kernel_param *kp)
+{
+	int length = 0;
+
+	for (unsigned int i = 0; i < words_used; i++)
+		length += scnprintf(text + length, PAGE_SIZE - length, "%ld\n",
+				    from_watches((unsigned long)words[i]));
+	return length;
+}
+
+static const struct kernel_param_ops counter_ops = {
+	.set = counter_set,
+	.get = counter_get,
+};
+module_param_cb(counter, &counter_ops, NULL, 0600);
 MODULE_PARM_DESC(counter, "find a counter by its value, and change the value");

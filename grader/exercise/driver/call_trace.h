@@ -42,6 +42,9 @@ void race_range(const void *address, size_t size, bool write, void *place);
 /* Let the caller wait after the release of a mutex, in some calls. */
 void race_wait(void);
 
+/* Return the distance of an address from the symbol watches of race.c. */
+long from_watches(unsigned long address);
+
 /*
  * Print a data race: @place is the address of the access in the driver's code,
  * and @other that of an access by another caller.

@@ -19,7 +19,9 @@ RACE = 8
 PARAMETER = f"race={RACE}"
 # The tests of these tasks call only functions that must hold the lock at each access. The functions
 # of the other tasks may also access one number by READ_ONCE, or as an atomic64_t.
-LOCKSET, LOCKED = "lockset=1", ("two callers", "sysfs", "open", "ioctl")
+# The value of the parameter lockset, by task: 2 if reading a number as an atomic64_t needs a lock,
+# too, because the number is only used together with other data.
+LOCKED = {"two callers": 2, "sysfs": 1, "open": 1, "ioctl": 1}
 # The number of calls that each caller makes.
 COUNT = 100
 # The number of times that both callers write a line when only one more line fits.
@@ -70,7 +72,7 @@ def _last_line(session: DriverSession, cpus: str) -> None:
             do = "; hold the lock from the check to first_append" if written > 1 else ""
             raise wrong(TOGETHER, title, f"1 line more, {system_calls.BYTES} bytes in all",
                         f"{written}, {size} bytes{do}")  # fmt: skip
-        _was_set(session.must_unload(title), locked=False, race=(1,))
+        _was_set(session.must_unload(title), lockset=0, race=(1,))
 
 
 def _lines_file(session: DriverSession, places: Mapping[str, str]) -> str:
@@ -149,13 +151,13 @@ def _numbers(session: DriverSession, request: str, title: str, count: int) -> li
     return [int(word) for word in words[1:]]
 
 
-def _was_set(done: Sequence[TracedCall], locked: bool, race: Sequence[int] = (RACE,)) -> None:
+def _was_set(done: Sequence[TracedCall], lockset: int, race: Sequence[int] = (RACE,)) -> None:
     """Raise WrongError if a parameter had other values than those that check has set.
 
     The driver can find the functions that set its parameters, and call them. They write each new
     value to the trace, and also whether the trace was paused.
     """
-    wanted = {"race": [*race], "lockset": [1] if locked else [], "paused": []}
+    wanted = {"race": [*race], "lockset": [lockset] if lockset else [], "paused": []}
     for name, values in wanted.items():
         got = call_trace.told(done, name)
         if got != values:
@@ -190,11 +192,11 @@ TESTS: Mapping[str, Callable[[DriverSession, Mapping[str, str]], str]] = {
 
 def test(task: str, session: DriverSession) -> None:
     """Test a task with two callers. Raise WrongError for the first fault."""
-    locked = task in LOCKED
-    session.must_load(PARAMETER, *([LOCKSET] if locked else []))
+    lockset = LOCKED.get(task, 0)
+    session.must_load(PARAMETER, *([f"lockset={lockset}"] if lockset else []))
     title = TESTS[task](session, CPUS)
     done = session.must_unload(title)
-    _was_set(done, locked)
+    _was_set(done, lockset)
     if task != "open":  # The function open accesses shared data only a few times.
         _was_raced(done)
     if task == "two callers":

@@ -47,7 +47,8 @@ static int lockset_set(const char *value, const struct kernel_param *kp)
 
 static const struct kernel_param_ops lockset_ops = { .set = lockset_set };
 module_param_cb(lockset, &lockset_ops, NULL, 0200);
-MODULE_PARM_DESC(lockset, "whether to check the locks at each access");
+MODULE_PARM_DESC(lockset,
+		 "whether to check the locks at each access; 2: strictly");
 
 /* The locks that callers hold, and whether others can hold them, too. */
 static struct held {
@@ -286,12 +287,17 @@ unlock:
 }
 
 /*
- * may_fault.h calls this for an atomic access. Only the notebook must not be
- * accessed that way without a lock.
+ * may_fault.h calls this for an atomic access. The notebook must not be accessed
+ * that way without a lock. With lockset=2, a number that is changed under a lock
+ * must not be read without it either.
  */
 void first_atomic(const volatile void *address, bool write)
 {
-	if (READ_ONCE(lockset) && is_notebook((unsigned long)address))
+	bool checked = is_notebook((unsigned long)address);
+
+	if (READ_ONCE(lockset) == 2)
+		checked |= !write || holds_any(write);
+	if (READ_ONCE(lockset) && checked)
 		locks_access((unsigned long)address, write,
 			     __builtin_return_address(0));
 }

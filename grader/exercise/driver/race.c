@@ -104,15 +104,19 @@ static bool is_race(const struct watch *one, const struct watch *other)
 }
 
 /*
- * Print a data race. The grader finds the variable by its distance from the
- * symbol watches.
+ * The grader finds a variable by its distance from the symbol watches, because
+ * addresses are not printed.
  */
+long from_watches(unsigned long address)
+{
+	return (long)(address - (unsigned long)watches);
+}
+
 void print_race(const void *place, bool write, const void *other,
 		unsigned long address)
 {
 	pr_err("BUG: data race: %pS %s memory that %pS uses, %ld from watches\n",
-	       place, write ? "writes" : "reads", other,
-	       (long)(address - (unsigned long)watches));
+	       place, write ? "writes" : "reads", other, from_watches(address));
 }
 
 /* Print the first data race on each variable since the module was loaded. */
