@@ -310,7 +310,7 @@ matrix: core  ## all stages verified on the kernels of apt and of KSRC=a:b, one 
 	@scripts/matrix.sh $(args)
 
 .PHONY: mutation
-mutation: core  ## small faults in the bignum stages: which part of the kit catches each (20 minutes)
+mutation: core  ## change each place of the solutions: which changes earn all points? (20 minutes)
 	@$(setup) core test user
 	@$(python) tests/mutation_run.py $(args)
 

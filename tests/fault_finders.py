@@ -294,7 +294,6 @@ FINDERS: dict[str, Callable[[Fault, Path], Found]] = {
 # These values of `by` have no function here; the named test files plant and find their faults.
 ELSEWHERE = {
     "handout": "test_handout_mistakes.py",
-    "mutation": "mutation_run.py",
     "operands": "test_operands.py",
     "user build": "test_user_build.py",
     "boot": "test_memblock_boot.py",

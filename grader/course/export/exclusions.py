@@ -48,7 +48,7 @@ LEFT_OUT = {
     "tests/test_once.py": "needs the faults",
     "tests/test_codes.py": "needs the faults",
     "tests/test_vector.py": "needs the faults",
-    "tests/test_mutation_faults.py": "needs the faults",
+    "tests/test_mutation.py": "needs the solutions",
     "tests/test_object_store.py": "needs solved stages",
     "tests/test_c_flags.py": "needs solved stages",
     "tests/test_fft_error.py": "needs solved stages",
@@ -81,7 +81,8 @@ LEFT_OUT = {
     "tests/catalogue.py": "needs the faults",
     "tests/fault_finders.py": "needs the faults",
     "tests/shared_machine.py": "of tests that are left out",
-    "tests/mutation_run.py": "needs the faults",
+    "tests/mutation_run.py": "needs the solutions",
+    "tests/mutation_survivors.toml": "lines of the solutions",
     "tests/USER_VALUES.md": "about the kit itself",
 }
 
