@@ -177,15 +177,15 @@ def unordered(text: str, shown: str) -> str:
 
 
 def not_atomic(made: Module, shown: str) -> str:
-    """Return a message if a module exchanges memory without the prefix lock, else "".
+    """Return a message if an instruction that could be the claim is not atomic, else "".
 
     made: a module for several CPUs. Tests show this mistake too seldom.
     """
     listing = subprocess.run(
         ["objdump", "-d", "--no-show-raw-insn", str(made.path)], capture_output=True, text=True
-    )
-    if re.search(r"\t(cmpxchg|xadd)\w*\s(?!.*%gs:)", listing.stdout):
-        return f"{shown}: a cmpxchg or xadd without the prefix lock; use cmpxchg_acquire"
+    ).stdout
+    if found := re.search(r"\t(cmpxchg|xadd|bt[src])\w*\s(?!.*%gs:).*\(", listing):
+        return f"{shown}: {found[1]} without the prefix lock is not atomic; use cmpxchg_acquire"
     return ""
 
 

@@ -93,6 +93,7 @@ def count(program: Path, *arguments: str) -> list[ProfilePart]:
         "--tool=callgrind",
         "--compress-strings=no",
         "--compress-pos=no",
+        "--demangle=no",
         f"--callgrind-out-file={output}",
         str(program),
         *arguments,

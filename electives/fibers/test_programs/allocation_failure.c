@@ -64,6 +64,17 @@ static int each_fails(long (*call)(void))
 	return 0;
 }
 
+/* A call that needs memory must end if there is none, also at a second try. */
+static void without_memory(long (*call)(void))
+{
+	long said;
+
+	fault_this_process(true);
+	said = call();
+	fault_this_process(false);
+	SAME(said, -ENOMEM);
+}
+
 static void all_calls(void)
 {
 	/*
@@ -80,6 +91,12 @@ static void all_calls(void)
 	CHECK(each_fails(creates) > 0);
 	key = fiber_local_alloc();
 	CHECK(each_fails(keeps) > 0);
+	fault_random("100");
+	without_memory(creates);
+	for (int i = 0; i < FIBERS_KEYS / 2; i++)
+		key = fiber_local_alloc();
+	without_memory(keeps);
+	fault_random("0");
 	SAME(fiber_convert(), -EEXIST);
 	home = creates();
 	CHECK(home > 0);

@@ -127,6 +127,9 @@ static bool too_tight(void)
 	return memblock.reserved.cnt + 4 > memblock.reserved.max;
 }
 
+/* The most reserved regions that arrays need which are allocated in one call. */
+#define OF_NEW_ARRAYS 4
+
 /* Check that an array does not double more often than @room more regions need. */
 static void grown_enough(struct array before, unsigned long room)
 {
@@ -183,9 +186,10 @@ static void step(void)
 		wrong("returns 0 though the array cannot grow");
 	follow(MEMORY, before[MEMORY]);
 	follow(RESERVED, before[RESERVED]);
-	/* Reserved regions may need more room: each new array is one of them. */
-	if (op.kind == MEMORY && what <= RESERVE)
-		grown_enough(before[MEMORY], room);
+	/* Reserved regions need more room, because each new array is one of them. */
+	if (what <= RESERVE)
+		grown_enough(before[op.kind],
+			     room + (op.kind == RESERVED ? OF_NEW_ARRAYS : 0));
 	if (result) {
 		failed = true;
 		failures++;

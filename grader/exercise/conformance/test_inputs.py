@@ -69,23 +69,6 @@ def _at_thresholds(manifest: Manifest, rng: random.Random) -> Iterator[int]:
             yield 2 * _of_limbs(limbs, rng) + rng.randrange(2)
 
 
-def _above_whole_limbs(top: int, decimal: bool) -> Iterator[int]:
-    """Yield n near top whose last step has a factor with a very small highest limb.
-
-    The factor F(k), or the Lucas number L(k), is slightly more than a power of the base, 2^64 or
-    10^18. So these n find a bound on the number of limbs that is slightly too small, even if it is
-    too small for only one n of 10,000.
-    """
-    log, limb = (math.log10, LIMB_DIGITS) if decimal else (math.log2, 64)
-    for less in (log(5) / 2, 0.0):  # F(k) = phi^k / sqrt(5), L(k) = phi^k
-
-        def above(k: int, less: float = less) -> float:
-            return (k * log((1 + math.sqrt(5)) / 2) - less) % limb
-
-        k = min(range((top - NEAR_TOP) // 2, top // 2 + 1), key=above)
-        yield from (2 * k - 1, 2 * k)
-
-
 def small_n(max_n: int) -> list[int]:
     """Return the small n, all of which are verified."""
     return list(range(min(max_n, EVERY_N_TO) + 1))
@@ -108,7 +91,7 @@ def large_n(manifest: Manifest, seed: int, quick: bool) -> list[int]:
     found.update(octaves.drawn(EVERY_N_TO, top, parts, rng))
     found.update(golden[:: max(1, len(golden) // 12)] if quick else golden)
     if manifest.traits.results == "preallocated":
-        found.update(_above_whole_limbs(top, manifest.traits.decimal))
+        found.update(expected_values.above_whole_limbs(top, NEAR_TOP, manifest.traits.decimal))
     if not quick:
         found.update(n for n in _at_thresholds(manifest, rng) if n <= top)
     return sorted(found)

@@ -18,9 +18,9 @@ from grader.exercise.driver.session import TOGETHER, DriverSession, wrong
 RACE = 8
 PARAMETER = f"race={RACE}"
 # The tests of these tasks call only functions that must hold the lock at each access. The functions
-# of the other tasks may also access one number by READ_ONCE, or as an atomic64_t.
-# The value of the parameter lockset, by task: 2 if reading a number as an atomic64_t needs a lock,
-# too, because the number is only used together with other data.
+# of the other tasks may also access one number by READ_ONCE, or as an atomic64_t. The values are
+# those of the parameter lockset: 2 if reading a number as an atomic64_t needs a lock, too, because
+# the number is only used together with other data.
 LOCKED = {"two callers": 2, "sysfs": 1, "open": 1, "ioctl": 1}
 # The number of calls that each caller makes.
 COUNT = 100
@@ -89,7 +89,7 @@ def _lines_file(session: DriverSession, places: Mapping[str, str]) -> str:
 def _calls(session: DriverSession, places: Mapping[str, str]) -> str:
     """Test the attribute "calls" of the task "counter"."""
     for cpus, place in places.items():
-        title = f"two callers read {COUNT} times each, {place}: calls"
+        title = f"two callers make {COUNT} calls each, {place}: calls"
         session.ask(["store calls 0"])
         _numbers(session, f"reads {COUNT}{cpus}", title, 1)
         output = session.ask(["show calls"])[0]

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import secrets
 import sys
 from collections.abc import Iterator
@@ -230,3 +231,20 @@ def digit_total(n: int, spread: int, repeat: int) -> int:
     whole, rest = divmod(repeat, spread + 1)
     counts = [digit_count(n - i) for i in range(min(spread + 1, repeat))]
     return whole * sum(counts) + sum(counts[:rest])
+
+
+def above_whole_limbs(top: int, near: int, decimal: bool) -> Iterator[int]:
+    """Yield n from top - near to top whose last step has a factor with a very small highest limb.
+
+    The factor F(k), or the Lucas number L(k), is slightly more than a power of the base, 2^64 or
+    10^18. So these n find a bound on the number of limbs that is slightly too small, even if it is
+    too small for only one n of 10,000.
+    """
+    log, limb = (math.log10, 18) if decimal else (math.log2, 64)
+    for less in (log(5) / 2, 0.0):  # F(k) = phi^k / sqrt(5), L(k) = phi^k
+
+        def above(k: int, less: float = less) -> float:
+            return (k * log((1 + math.sqrt(5)) / 2) - less) % limb
+
+        k = min(range((top - near) // 2, top // 2 + 1), key=above)
+        yield from (2 * k - 1, 2 * k)

@@ -49,6 +49,8 @@ Tries = Callable[[random.Random, Stage], Iterator[OperationCase]]
 
 # The least and the largest share of the work of a product that must be announced.
 _LEAST_ANNOUNCED, _MOST_ANNOUNCED = 0.9, 1.25
+# The least limbs of the factors that Karatsuba's method need not divide further.
+_LEAF = 16
 # The bits of the factors of products whose announced work is judged. A number of 1,300 bits has at
 # least 20 limbs. Further products have longer factors, up to _MOST_PRODUCT bits, or shorter ones.
 _ANNOUNCED_BITS = (1300, 2600)
@@ -116,8 +118,8 @@ def _work(stage: Stage, factors: tuple[str, ...], digits: int) -> tuple[float, f
     most = a_size * b_size
     if stage.traits.decimal:  # as many for each column as for the longest
         most = (a_size + b_size) * min(a_size, b_size)
-    if stage.traits.subquadratic:  # Karatsuba's method, for factors of more than four limbs
-        work *= 0.75 ** max(0, math.log2(min(a_size, b_size) / 4))
+    if stage.traits.subquadratic:  # Karatsuba's method; the kit's leaves have 21 limbs or more
+        work *= 0.75 ** max(0, math.log2(min(a_size, b_size) / _LEAF))
     return _LEAST_ANNOUNCED * work - max(a_size, b_size), _MOST_ANNOUNCED * most + a_size + b_size
 
 
@@ -390,6 +392,7 @@ def _computation(n: int) -> OperationCase:
 def _within_memory(rng: random.Random, stage: Stage) -> Iterator[OperationCase]:
     top = stage.manifest.max_n
     large = [any_length(rng, _MANY_N, 300_000), any_length(rng, 300_000, top), top]
+    large.append(next(expected_values.above_whole_limbs(top, 4000, decimal=False)))
     for tried in (*_computations(rng, stage), *map(_computation, large)):
         if tried.n is None or tried.n < _FEW_N:
             yield tried

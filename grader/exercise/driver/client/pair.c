@@ -183,12 +183,23 @@ static void interrupt(const struct caller pair[2])
 	}
 }
 
+/* Make calls that change nothing: reads at the end, and calls that fail. */
 static void reads(struct caller *c)
 {
+	void *bad = (void *)8;
 	char text[16];
 
-	for (long i = 0; i < c->count; i++)
-		c->done += pread(c->fd, text, sizeof(text), FIRST_BYTES) == 0;
+	for (long i = 0; i < c->count; i++) {
+		if (i % 4 == 0)
+			c->done += pread(c->fd, text, sizeof(text),
+					 FIRST_BYTES) == 0;
+		else if (i % 4 == 1)
+			c->done += pread(c->fd, bad, 1, 0) < 0;
+		else if (i % 4 == 2)
+			c->done += write(c->fd, "x", 1) < 0;
+		else
+			c->done += write(c->fd, bad, 1) < 0;
+	}
 }
 
 /*
