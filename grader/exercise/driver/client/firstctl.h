@@ -59,9 +59,10 @@
  *	last			each writes a line when only one line fits:
  *				lines written, and bytes in the text
  *	shows COUNT		one writes, one reads the attribute "lines"
- *	reads COUNT		each reads at the end of the text
+ *	reads COUNT		each reads at the end of the text, and makes calls
+ *				that fail
  *	resets COUNT		one reads, one sets the attribute "calls" to 0:
- *				the number of writes to it that fail
+ *				the number of writes to it that fail or are lost
  *	clears COUNT		one writes, one clears: lines written, cleared
  *	infos COUNT		one writes and clears, one calls INFO for the
  *				same open file: the number of calls, and of

@@ -40,6 +40,9 @@ struct caller {
 	bool ended;
 	long done;
 	long odd;
+	/* The calls that have begun and finished, for the other caller. */
+	long begun;
+	long finished;
 	/*
 	 * A thread of this process, or a process with one more thread. A driver
 	 * with a lock for each process passes with two threads only.
@@ -190,6 +193,7 @@ static void reads(struct caller *c)
 	char text[16];
 
 	for (long i = 0; i < c->count; i++) {
+		__atomic_add_fetch(&c->begun, 1, __ATOMIC_SEQ_CST);
 		if (i % 4 == 0)
 			c->done += pread(c->fd, text, sizeof(text),
 					 FIRST_BYTES) == 0;
@@ -199,6 +203,7 @@ static void reads(struct caller *c)
 			c->done += write(c->fd, "x", 1) < 0;
 		else
 			c->done += write(c->fd, bad, 1) < 0;
+		__atomic_add_fetch(&c->finished, 1, __ATOMIC_SEQ_CST);
 	}
 }
 
@@ -320,11 +325,22 @@ static void shows(struct caller *c)
 	}
 }
 
-/* Set an attribute to 0 until the other caller has ended. */
+/*
+ * Set the counter of calls to 0 until the other caller has ended. Afterwards it
+ * must not count more calls than those that finished after the reset began.
+ */
 static void resets(struct caller *c)
 {
 	while (!has_ended(c->other)) {
+		long finished =
+			__atomic_load_n(&c->other->finished, __ATOMIC_SEQ_CST);
+		char text[32] = "";
+
 		c->odd += pwrite(c->fd, "0", 1, 0) != 1;
+		c->odd += pread(c->fd, text, sizeof(text) - 1, 0) < 1;
+		c->odd += strtol(text, NULL, 10) >
+			  __atomic_load_n(&c->other->begun, __ATOMIC_SEQ_CST) -
+				  finished;
 		c->done++;
 	}
 }
@@ -560,7 +576,7 @@ static void do_resets(struct caller pair[2])
 	pair[0].work = reads;
 	pair[1].work = resets;
 	pair[1].attribute = "calls";
-	pair[1].flags = O_WRONLY;
+	pair[1].flags = O_RDWR;
 	if (!together(pair, false))
 		return;
 	printf("0 %ld\n", pair[1].odd);
