@@ -22,10 +22,10 @@ KIT = (*(f"{name}.c" for name in SOURCES), "call_trace.h", "may_fault.h")
 # Report accesses outside an array or structure (interposer.c).
 BOUNDS = "-fsanitize=bounds,object-size"
 # The flags of the kernel's scripts/Makefile.kcsan, without the macro that would let the driver
-# distinguish this build from the normal one.
+# distinguish this build from the normal one, and with calls at the begin and end of functions.
 RACED = (
     "-U__SANITIZE_THREAD__ -fsanitize=thread -fno-optimize-sibling-calls"
-    " --param tsan-instrument-func-entry-exit=0 --param tsan-distinguish-volatile=1"
+    " --param tsan-instrument-func-entry-exit=1 --param tsan-distinguish-volatile=1"
     # The compiler does not instrument functions that it replaces by instructions.
     " -fno-builtin"
 )

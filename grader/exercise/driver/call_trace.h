@@ -60,6 +60,10 @@ void print_race(const void *place, bool write, const void *other,
 void locks_taken(const void *lock, bool ordered, bool shared);
 void locks_released(const void *lock);
 
+/* Report to locks.c that a function of the driver begins or ends. */
+void locks_enter(void);
+void locks_leave(void);
+
 /* Check the locks of the current task at an access to memory. */
 void locks_access(unsigned long address, bool write, void *place);
 

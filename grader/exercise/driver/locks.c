@@ -9,6 +9,10 @@
  * time. The race detector Eraser introduced it (Savage et al., 1997). The order
  * in which the locks are taken is checked, too.
  *
+ * With lockset=2, a call of the driver must access the notebook in one critical
+ * section. If it reads the length in one section and the text in another one,
+ * the text may have become shorter.
+ *
  * The wrappers at the end report the locks; interposer.c has those of
  * mutex_lock and mutex_unlock. The checks are switched on by a parameter.
  */
@@ -28,6 +32,9 @@
 /* The maximum numbers of orders of two locks, and of variables. */
 #define MOST_ORDERS 256
 #define MOST_VARIABLES 1024
+/* The maximum numbers of calls at a time, and of variables that one has read. */
+#define MOST_CALLS 16
+#define MOST_READ 8
 /* The key of the notebook, which counts as one variable. */
 #define NOTEBOOK 1ul
 
@@ -110,6 +117,126 @@ void locks_taken(const void *lock, bool ordered, bool shared)
 	dump_stack();
 }
 
+/* Return whether the current task holds a lock that protects its access. */
+static bool protects(const struct held *one, bool write)
+{
+	return one->task == current && !(write && one->shared);
+}
+
+static bool holds(const void *lock, bool write)
+{
+	for (int i = 0; i < MOST_HELD; i++)
+		if (protects(&held[i], write) && held[i].lock == lock)
+			return true;
+	return false;
+}
+
+static bool holds_any(bool write)
+{
+	for (int i = 0; i < MOST_HELD; i++)
+		if (protects(&held[i], write))
+			return true;
+	return false;
+}
+
+/**
+ * struct driver_call - a call of the driver
+ * @task: the caller; NULL if the entry is free
+ * @depth: the number of the driver's functions that the call is in
+ * @read: the variables that were read under a lock, and not written after that
+ * @notebook: whether the notebook was accessed under a lock
+ * @ended: whether a critical section with such accesses has ended
+ */
+static struct driver_call {
+	struct task_struct *task;
+	int depth;
+	unsigned long read[MOST_READ];
+	bool notebook;
+	bool ended;
+} driver_calls[MOST_CALLS];
+static bool second_section_reported;
+
+/* Return the current call. Begin a call if there is none and @begin is true. */
+static struct driver_call *driver_call(bool begin)
+{
+	struct driver_call *free = NULL;
+
+	for (int i = 0; i < MOST_CALLS; i++) {
+		if (driver_calls[i].task == current)
+			return &driver_calls[i];
+		if (!driver_calls[i].task)
+			free = &driver_calls[i];
+	}
+	if (begin && free)
+		*free = (struct driver_call){ current };
+	return begin ? free : NULL;
+}
+
+void locks_enter(void)
+{
+	struct driver_call *call;
+	unsigned long flags;
+
+	if (READ_ONCE(lockset) != 2)
+		return;
+	flags = kit_enter();
+	call = driver_call(true);
+	if (call)
+		call->depth++;
+	kit_leave(flags);
+}
+
+void locks_leave(void)
+{
+	struct driver_call *call;
+	unsigned long flags;
+
+	if (READ_ONCE(lockset) != 2)
+		return;
+	flags = kit_enter();
+	call = driver_call(false);
+	if (call && !--call->depth)
+		call->task = NULL;
+	kit_leave(flags);
+}
+
+/*
+ * Note an access under a lock. Return whether it is to the notebook, and another
+ * critical section of this call has accessed the notebook or only read a
+ * variable, as the length. A counter is read and written.
+ */
+static bool is_second_section(unsigned long address, bool write)
+{
+	struct driver_call *call = driver_call(false);
+
+	if (!call)
+		return false;
+	if (is_notebook(address)) {
+		call->notebook = true;
+		return call->ended;
+	}
+	for (int i = 0; i < MOST_READ; i++) {
+		if (call->read[i] == address || (!write && !call->read[i])) {
+			call->read[i] = write ? 0 : address;
+			return false;
+		}
+	}
+	if (!write)
+		report_full("full_variables", MOST_READ);
+	return false;
+}
+
+static void end_section(void)
+{
+	struct driver_call *call = driver_call(false);
+
+	if (!call)
+		return;
+	call->ended |= call->notebook;
+	for (int i = 0; i < MOST_READ; i++)
+		call->ended |= call->read[i] != 0;
+}
+
 void locks_released(const void *lock)
 {
 	unsigned long flags;
@@ -123,6 +250,8 @@ void locks_released(const void *lock)
 		if (found)
 			held[i].task = NULL;
 	}
+	if (!holds_any(false))
+		end_section();
 	kit_leave(flags);
 }
 
@@ -148,28 +277,6 @@ static struct variable {
 	void *other;
 } variables[MOST_VARIABLES];
 static int known;
-
-/* Return whether the current task holds a lock that protects its access. */
-static bool protects(const struct held *one, bool write)
-{
-	return one->task == current && !(write && one->shared);
-}
-
-static bool holds(const void *lock, bool write)
-{
-	for (int i = 0; i < MOST_HELD; i++)
-		if (protects(&held[i], write) && held[i].lock == lock)
-			return true;
-	return false;
-}
-
-static bool holds_any(bool write)
-{
-	for (int i = 0; i < MOST_HELD; i++)
-		if (protects(&held[i], write))
-			return true;
-	return false;
-}
 
 /* Remove the locks that do not protect this access. Count the rest. */
 static int keep_held(struct variable *variable, bool write)
@@ -256,12 +363,17 @@ static bool is_shared(unsigned long address)
 void locks_access(unsigned long address, bool write, void *place)
 {
 	struct variable *variable, found = { 0 };
+	bool second = false;
 	unsigned long flags;
 	int kept;
 
 	if (!READ_ONCE(lockset) || !is_shared(address))
 		return;
 	flags = kit_enter();
+	if (READ_ONCE(lockset) == 2 && holds_any(write))
+		second = is_second_section(address, write);
+	second = second && !second_section_reported;
+	second_section_reported |= second;
 	variable = variable_at(address);
 	if (!variable || variable->task == current)
 		goto unlock;
@@ -282,6 +394,10 @@ void locks_access(unsigned long address, bool write, void *place)
 	}
 unlock:
 	kit_leave(flags);
+	if (second) {
+		pr_err("BUG: the lock is released between two accesses to the notebook; hold it from the first one to the last\n");
+		dump_stack();
+	}
 	if (found.bare)
 		print_race(found.bare, found.bare_writes, found.other, address);
 }

@@ -256,6 +256,18 @@ void race_range(const void *address, size_t size, bool write, void *place)
 	before_access((unsigned long)address, size, write, false, true, place);
 }
 
+void __tsan_func_entry(void *caller);
+void __tsan_func_entry(void *caller)
+{
+	locks_enter();
+}
+
+void __tsan_func_exit(void);
+void __tsan_func_exit(void)
+{
+	locks_leave();
+}
+
 /* The number of critical sections that have ended. */
 static atomic_t sections;
 
