@@ -45,7 +45,7 @@
 
 /* Accesses of a claim, or instructions, after which the first thread stops. */
 #define MOST_STOPS 3
-/* So many instructions of a switch, in equal parts of it, stop the thread. */
+/* The number of parts of a switch; the thread stops once in each of them. */
 #define MOST_STEPS 40
 
 enum { NOTHING, READY, GO, ENTERED, DONE, FINISHED };

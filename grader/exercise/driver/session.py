@@ -370,12 +370,10 @@ class DriverSession:
                 other.must_load()
                 requests = ["open 0 rw", f"count 0 {name} 1 {most} {often}"]
                 right = other.ask(requests)[1] == "right"
-                words = other.shell(f"cat /sys/module/{driver_device.NAME}/parameters/counter")[
-                    1
-                ].split()
+                _, words = other.shell(f"cat /sys/module/{driver_device.NAME}/parameters/counter")
             except WrongError:
                 return False
-        return right and str(distance) in words
+        return right and str(distance) in words.split()
 
 
 def _static_variable(module: Module, distance: int) -> str:

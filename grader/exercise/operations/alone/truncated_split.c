@@ -2,7 +2,7 @@
 const char *alone(struct fib_call *call)
 {
 	const u64 prime = (1ULL << 58) - 100663295;
-	/* So many points are announced in several parts. */
+	/* The work for this number of points is announced in parts. */
 	enum { MAIN = 1 << 16 };
 	static u64 room[4 * MAIN], f[3 * MAIN / 2], old[3 * MAIN / 2];
 	struct ntt *ntt = (struct ntt *)room;
