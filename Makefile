@@ -311,7 +311,7 @@ matrix: core  ## all stages verified on the kernels of apt and of KSRC=a:b, one 
 
 .PHONY: mutation
 mutation: core  ## change each place of the solutions: which changes earn all points? (20 minutes)
-	@$(setup) core test user
+	@$(setup) core test qemu
 	@$(python) tests/mutation_run.py $(args)
 
 .PHONY: release-check

@@ -3,10 +3,10 @@
 
 Each function that a learner writes in stages 1 to 12 is changed in all places: a statement is left
 out; a condition is always or never true; a comparison, a sum or a logical operator is replaced; a 1
-that is added is left out; a 0 becomes a 1. `check` must take points for each change. A change that
-is right, too, is in mutation_survivors.toml, with a reason. The mutants are judged by the tests of
-the tasks, not by those of the device. Exit status: 0 if each mutant that passes has a reason, 1 if
-not, 2 if the run failed.
+that is added is left out; a 0 becomes a 1. `check` must take points for each change; what does not
+compile earns none. A change that is right, too, is in mutation_survivors.toml, with a reason. The
+mutants are judged by the tests of the tasks, not by those of the device. Exit status: 0 if each
+mutant that passes has a reason, 1 if not, 2 if the run failed.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ import argparse
 import re
 import shutil
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
@@ -25,6 +25,7 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 from grader.base import command, paths, toml  # noqa: E402
+from grader.base.errors import LabError  # noqa: E402
 from grader.base.progress import Progress  # noqa: E402
 from grader.course import skeleton  # noqa: E402
 from grader.exercise.files import stages, tasks  # noqa: E402
@@ -196,14 +197,24 @@ def passes(mutant: Mutant) -> bool:
         test_program.remove(stage)
 
 
-def judged(mutant: Mutant) -> tuple[Mutant, bool]:
-    """Return a mutant, and whether it passes."""
-    return mutant, passes(mutant)
+def control(number: int) -> None:
+    """Raise LabError unless the stage earns all points without a change.
+
+    Otherwise all mutants would seem to be found. For example, they might not compile.
+    """
+    for mutant in {mutant.file: mutant for mutant in mutants(number)}.values():
+        source = (stages.kit(number).directory / mutant.file).read_text()
+        if not passes(replace(mutant, text=PRAGMAS + source)):
+            raise LabError(
+                f"stage {number} does not earn all points although {mutant.file} has no change",
+                f"run make stage={number} ref=1 check",
+            )
 
 
 def stage_mutants(number: int) -> list[tuple[Mutant, bool]]:
     """Judge the mutants of a stage one after the other, because they share a folder."""
-    return [judged(mutant) for mutant in mutants(number)]
+    control(number)
+    return [(mutant, passes(mutant)) for mutant in mutants(number)]
 
 
 def main(words: list[str]) -> int:
@@ -221,13 +232,13 @@ def main(words: list[str]) -> int:
     return _report(found)
 
 
-def _report(found: Iterable[tuple[Mutant, bool]]) -> int:
+def _report(found: list[tuple[Mutant, bool]]) -> int:
     alive = [mutant for mutant, passed in found if passed]
     unknown = [mutant for mutant in alive if not reason(mutant)]
     for mutant in unknown:
         print(f"it passes, and mutation_survivors.toml has no reason: {mutant.title}")
     known = len(alive) - len(unknown)
-    print(f"{len([*found])} mutants: {len(unknown)} pass without a reason, {known} with one")
+    print(f"{len(found)} mutants: {len(unknown)} pass without a reason, {known} with one")
     return 1 if unknown else 0
 
 

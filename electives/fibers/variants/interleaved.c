@@ -10,7 +10,7 @@
  *
  * If the second thread's id has an upper half, it switches to that fiber
  * instead, and must not have to wait for the first thread, which then stops
- * after any one instruction of its switch.
+ * after one instruction of this module, another one in each call.
  *
  * With both bits, the second thread leaves the fiber that the first thread
  * requests. The first thread then stops after one of the instructions after

@@ -22,7 +22,7 @@ KIT = (*(f"{name}.c" for name in SOURCES), "call_trace.h", "may_fault.h")
 # Report accesses outside an array or structure (interposer.c).
 BOUNDS = "-fsanitize=bounds,object-size"
 # The flags of the kernel's scripts/Makefile.kcsan, without the macro that would let the driver
-# distinguish this build from the normal one, and with calls at the begin and end of functions.
+# distinguish this build from the normal one, and with calls where functions begin and end.
 RACED = (
     "-U__SANITIZE_THREAD__ -fsanitize=thread -fno-optimize-sibling-calls"
     " --param tsan-instrument-func-entry-exit=1 --param tsan-distinguish-volatile=1"

@@ -36,16 +36,9 @@ PARTS_OF_OCTAVE = 8
 SCHOOLBOOK_PARTS = 4
 QUICK_PARTS = 1
 
-# The tests include an n near max_n whose last step needs all limbs of a tight bound. The search for
-# this n ends this far below max_n.
-NEAR_TOP = 4000
-
 # Stages with slow products take a hundred times as long, so their runs are a sixteenth as long. A
 # learner waits for these stages most often.
 SLOW_SHARE = 16
-
-# The number of digits in a limb, which is the unit of the thresholds in manifests.
-LIMB_DIGITS = 18
 
 
 def _of_limbs(limbs: int, rng: random.Random) -> int:
@@ -57,8 +50,8 @@ def _of_limbs(limbs: int, rng: random.Random) -> int:
             n += 1
         return n
 
-    first = first_with((limbs - 1) * LIMB_DIGITS + 1)
-    return rng.randrange(first, first_with(limbs * LIMB_DIGITS + 1))
+    first = first_with((limbs - 1) * expected_values.LIMB_DIGITS + 1)
+    return rng.randrange(first, first_with(limbs * expected_values.LIMB_DIGITS + 1))
 
 
 def _at_thresholds(manifest: Manifest, rng: random.Random) -> Iterator[int]:
@@ -91,7 +84,7 @@ def large_n(manifest: Manifest, seed: int, quick: bool) -> list[int]:
     found.update(octaves.drawn(EVERY_N_TO, top, parts, rng))
     found.update(golden[:: max(1, len(golden) // 12)] if quick else golden)
     if manifest.traits.results == "preallocated":
-        found.update(expected_values.above_whole_limbs(top, NEAR_TOP, manifest.traits.decimal))
+        found.update(expected_values.above_whole_limbs(top, manifest.traits.decimal))
     if not quick:
         found.update(n for n in _at_thresholds(manifest, rng) if n <= top)
     return sorted(found)

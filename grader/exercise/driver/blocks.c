@@ -276,7 +276,7 @@ static int counter_set(const char *value, const struct kernel_param *kp)
 	return kept ? 0 : -ENOENT;
 }
 
-/* Show where these words are. */
+/* Show the distance of each of these words from the symbol watches. */
 static int counter_get(char *text, const struct kernel_param *kp)
 {
 	int length = 0;

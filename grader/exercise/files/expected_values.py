@@ -22,6 +22,10 @@ sys.set_int_max_str_digits(0) if hasattr(sys, "set_int_max_str_digits") else Non
 FNV_PRIME = 0x100000001B3
 FNV_OFFSET = 0xCBF29CE484222325
 MASK = (1 << 64) - 1
+# The number of digits in a decimal limb, which is the unit of the thresholds in manifests.
+LIMB_DIGITS = 18
+# The search for an n near max_n that needs all limbs of a tight bound ends this far below max_n.
+NEAR_TOP = 4000
 
 
 # From this n on Python's decimal module is faster, because it multiplies by a number-theoretic
@@ -233,18 +237,18 @@ def digit_total(n: int, spread: int, repeat: int) -> int:
     return whole * sum(counts) + sum(counts[:rest])
 
 
-def above_whole_limbs(top: int, near: int, decimal: bool) -> Iterator[int]:
-    """Yield n from top - near to top whose last step has a factor with a very small highest limb.
+def above_whole_limbs(top: int, decimal: bool) -> Iterator[int]:
+    """Yield n near top whose last step has a factor with a very small highest limb.
 
     The factor F(k), or the Lucas number L(k), is slightly more than a power of the base, 2^64 or
     10^18. So these n find a bound on the number of limbs that is slightly too small, even if it is
     too small for only one n of 10,000.
     """
-    log, limb = (math.log10, 18) if decimal else (math.log2, 64)
+    log, limb = (math.log10, LIMB_DIGITS) if decimal else (math.log2, 64)
     for less in (log(5) / 2, 0.0):  # F(k) = phi^k / sqrt(5), L(k) = phi^k
 
         def above(k: int, less: float = less) -> float:
             return (k * log((1 + math.sqrt(5)) / 2) - less) % limb
 
-        k = min(range((top - near) // 2, top // 2 + 1), key=above)
+        k = min(range((top - NEAR_TOP) // 2, top // 2 + 1), key=above)
         yield from (2 * k - 1, 2 * k)

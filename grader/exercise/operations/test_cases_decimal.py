@@ -28,7 +28,7 @@ from grader.exercise.operations.test_cases import (
     second_lengths,
 )
 
-LIMB_DIGITS = 18
+LIMB_DIGITS = expected_values.LIMB_DIGITS
 B = 10**LIMB_DIGITS
 
 # Edge cases that random numbers miss: around the limits of one limb, of two limbs, of half a limb
