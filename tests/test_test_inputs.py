@@ -50,7 +50,7 @@ def test_each_length_of_a_transform_has_a_verified_n() -> None:
     lengths = [part << k for k in range(30) for part in (4, 5, 6)]
 
     def length(n: int) -> int:
-        points = 3 * -(-expected_values.digit_count(n) // test_inputs.LIMB_DIGITS)
+        points = 3 * -(-expected_values.digit_count(n) // expected_values.LIMB_DIGITS)
         return min(size for size in lengths if size >= points)
 
     wanted = {length(n) for n in range(30_000, manifest.max_n, 997)}
@@ -73,7 +73,7 @@ def test_each_threshold_has_a_verified_n(number: int) -> None:
     chosen = test_inputs.large_n(manifest, 3, False)
 
     def limbs(n: int) -> int:
-        return -(-expected_values.digit_count(n) // test_inputs.LIMB_DIGITS)
+        return -(-expected_values.digit_count(n) // expected_values.LIMB_DIGITS)
 
     numbers, factors = {limbs(n) for n in chosen}, {limbs(n // 2) for n in chosen}
     for threshold in manifest.traits.thresholds:
@@ -82,7 +82,7 @@ def test_each_threshold_has_a_verified_n(number: int) -> None:
         # Accept a missing factor if its n is larger than the stage's max_n.
         assert (
             around <= factors
-            or 2 * threshold * test_inputs.LIMB_DIGITS > expected_values.digit_count(manifest.max_n)
+            or 2 * threshold * expected_values.LIMB_DIGITS > expected_values.digit_count(manifest.max_n)
         )
 
 
