@@ -82,7 +82,8 @@ def test_each_threshold_has_a_verified_n(number: int) -> None:
         # Accept a missing factor if its n is larger than the stage's max_n.
         assert (
             around <= factors
-            or 2 * threshold * expected_values.LIMB_DIGITS > expected_values.digit_count(manifest.max_n)
+            or 2 * threshold * expected_values.LIMB_DIGITS
+            > expected_values.digit_count(manifest.max_n)
         )
 
 

@@ -155,37 +155,24 @@ ALSO = re.compile(
     r"|__(cond_resched|might_\w+)|__SC[TK]__\w+|preempt_schedule\w*|__fentry__|__stack_chk_\w+"
     r"|__x86_\w+_thunk\w*|(__)?fortify_panic|__(asan|kasan|ubsan)_\w+"
 )
-# Atomic operations that no claim may use: they do not order later accesses, or are atomic on one
-# CPU only, or belong to the compiler, whose operations take their order as an argument.
+# Atomic operations that no claim may use: they do not order later accesses, or belong to the
+# compiler, whose operations take their order as an argument.
 _REFUSED_CLAIMS = {
     re.compile(r"\w*xchg\w*_(?:relaxed|release)"): "does not order later accesses",
-    re.compile(r"\w*xchg\w*_local\w*|(?:this|raw)_cpu_\w*xchg\w*"): "is atomic on one CPU only",
     re.compile(r"__(?:atomic|sync)_\w+"): "is not an operation of the kernel",
 }
 
 
 def unordered(text: str, shown: str) -> str:
-    """Return a message if a claim in fiber.c is not atomic or orders no later access, else "".
+    """Return a message if a claim in fiber.c orders no later access, else "".
 
     No test on x86 shows this mistake, because every atomic operation there is a full barrier.
+    variants/interleaved.c checks that the claim is atomic.
     """
     words = sorted(allowed_c.words(text))
     for refused, why in _REFUSED_CLAIMS.items():
         if found := next(filter(refused.fullmatch, words), ""):
             return f"{shown}: {found} {why}; use cmpxchg_acquire"
-    return ""
-
-
-def not_atomic(made: Module, shown: str) -> str:
-    """Return a message if an instruction that could be the claim is not atomic, else "".
-
-    made: a module for several CPUs. Tests show this mistake too seldom.
-    """
-    listing = subprocess.run(
-        ["objdump", "-d", "--no-show-raw-insn", str(made.path)], capture_output=True, text=True
-    ).stdout
-    if found := re.search(r"\t(cmpxchg|xadd|bt[src])\w*\s(?!.*%gs:).*\(", listing):
-        return f"{shown}: {found[1]} without the prefix lock is not atomic; use cmpxchg_acquire"
     return ""
 
 

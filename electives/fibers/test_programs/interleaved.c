@@ -2,8 +2,7 @@
 /*
  * Two threads switch at the same time, in the order that variants/interleaved.c
  * forces: first both threads switch to the same fiber, which only one of them
- * may get; then each thread switches to a fiber of its own, which both get;
- * then the first thread leaves the fiber to which the second one
+ * may get; then the first thread leaves the fiber to which the second one
  * switches; then the second thread leaves the fiber to which the first one
  * switches.
  */
@@ -14,17 +13,13 @@
 #include <sched.h>
 
 #define ROUNDS 20
-/* Each round of own_fibers() stops at another part of the switch. */
-#define MOST_ROUNDS 40
 #define FIRST (1L << 62)
 #define SECOND LONG_MIN /* the highest bit */
 #define LEAVING (FIRST | SECOND)
-/* The fiber of a switch follows the watched fiber in the id. */
-#define UPPER 31
 
 static pthread_barrier_t both;
 static long shared, next, homes[2], results[2];
-static int visits, rounds = ROUNDS;
+static int visits;
 static __thread int me;
 
 /*
@@ -87,7 +82,7 @@ static void is_tried(void *unused)
 static void *other(void *role)
 {
 	use_cpu(1);
-	for (int i = 0; i < rounds; i++) {
+	for (int i = 0; i < ROUNDS; i++) {
 		pthread_barrier_wait(&both);
 		results[1] =
 			image_round(2, (unsigned long)i, shared | (long)role);
@@ -96,25 +91,20 @@ static void *other(void *role)
 	return NULL;
 }
 
-/*
- * role: of the second thread when it switches to the shared fiber. apart: it
- * switches to another fiber instead.
- */
-static pthread_t begin(void (*entry)(void *), long role, bool apart)
+/* role: of the second thread when it switches to the shared fiber. */
+static pthread_t begin(void (*entry)(void *), long role)
 {
 	SAME(fibers_begin(), 0);
 	pthread_barrier_init(&both, NULL, 2);
 	use_cpu(0);
 	shared = fiber_test_fiber(entry, NULL);
 	next = fiber_test_fiber(goes_home, NULL);
-	if (apart)
-		role |= next << UPPER;
 	return fiber_test_thread(other, (void *)role);
 }
 
 static void claim(void)
 {
-	pthread_t thread = begin(goes_home, SECOND, false);
+	pthread_t thread = begin(goes_home, SECOND);
 
 	for (int i = 0; i < ROUNDS; i++) {
 		pthread_barrier_wait(&both);
@@ -127,26 +117,9 @@ static void claim(void)
 	pthread_join(thread, NULL);
 }
 
-static void own_fibers(void)
-{
-	pthread_t thread;
-
-	rounds = MOST_ROUNDS;
-	thread = begin(goes_home, SECOND, true);
-	for (int i = 0; i < rounds; i++) {
-		pthread_barrier_wait(&both);
-		results[0] = image_round(1, (unsigned long)i, shared | FIRST);
-		pthread_barrier_wait(&both);
-		SAME(results[0], 0);
-		SAME(results[1], 0);
-		SAME(visits, 2 * (i + 1));
-	}
-	pthread_join(thread, NULL);
-}
-
 static void release(void)
 {
-	pthread_t thread = begin(is_left, SECOND, false);
+	pthread_t thread = begin(is_left, SECOND);
 
 	for (int i = 0; i < ROUNDS; i++) {
 		pthread_barrier_wait(&both);
@@ -161,7 +134,7 @@ static void release(void)
 /* Whether or not the switch succeeds, the fiber has no owner afterwards. */
 static void tried(void)
 {
-	pthread_t thread = begin(is_tried, 0, false);
+	pthread_t thread = begin(is_tried, 0);
 	int expected = 0;
 
 	for (int i = 0; i < ROUNDS; i++) {
@@ -180,8 +153,6 @@ static void tried(void)
 int main(int argc, char **argv)
 {
 	static const struct test_function tests[] = { { "claim", claim },
-						      { "own fibers",
-							own_fibers },
 						      { "release", release },
 						      { "tried", tried },
 						      { NULL, NULL } };

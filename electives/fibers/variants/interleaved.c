@@ -8,15 +8,16 @@
  * first continues. It is the first such access, in the next call the second
  * one, and so on.
  *
- * If the second thread's id has an upper half, it switches to that fiber
- * instead, and must not have to wait for the first thread, which then stops
- * after one instruction of this module, another one in each call.
- *
  * With both bits, the second thread leaves the fiber that the first thread
  * requests. The first thread then stops after one of the instructions after
  * which the fiber has a third owner, not the second thread and not NULL. It is
  * stepped, because QEMU before 8.0 reports no breakpoint for an atomic
  * operation.
+ *
+ * In some calls with the first bit, the first thread is stepped, too, but does
+ * not stop. It must change the owner from NULL by an instruction that is atomic
+ * on all CPUs. Most instructions without the prefix lock are atomic on one CPU
+ * only, so no stop shows the race.
  */
 #include <linux/atomic.h>
 #include <linux/hw_breakpoint.h>
@@ -35,18 +36,14 @@
 #define FIRST (1UL << 62)
 #define SECOND (1UL << 63)
 #define LEAVING (FIRST | SECOND)
-/* The upper half of an id begins here; an id has 31 bits. */
-#define UPPER 31
 /*
  * The time limit of waiting for a CPU, and for the second switch, which needs
  * some milliseconds on an idle computer.
  */
 #define CPU_NS (20 * NSEC_PER_SEC)
 
-/* Accesses of a claim, or instructions, after which the first thread stops. */
+/* Accesses of a claim after which the first thread stops. */
 #define MOST_STOPS 3
-/* The number of parts of a switch; the thread stops once in each of them. */
-#define MOST_STEPS 40
 
 enum { NOTHING, READY, GO, ENTERED, DONE, FINISHED };
 static atomic_t turn;
@@ -58,14 +55,11 @@ static long second_result;
 static unsigned int calls, to_skip;
 /* The second switch waits for the first one, so one of them takes a lock. */
 static bool waits;
-/* The second switch is to another fiber than the first one. */
-static bool apart;
-/*
- * Then the first thread stops after one instruction of this module. Numbers of
- * such instructions: in this switch so far, in the last one, and where this one
- * stops.
- */
-static unsigned int steps, all_steps, stop_at;
+/* The owner of the watched fiber, and the next instruction, at the last step. */
+static const struct thread *last_owner;
+static unsigned long last_ip;
+/* The owner changed from NULL by an instruction that is not atomic. */
+static bool claimed_without_lock;
 
 /* Wait without sleeping, as the handler of a breakpoint must. */
 static bool reached_in_handler(int wanted, u64 ns)
@@ -141,13 +135,21 @@ static long switch_with_breakpoint(struct table *table, unsigned long id)
 	return done;
 }
 
-/*
- * A thread must not stop in functions of the kernel, because it may hold a lock
- * of the kernel there.
- */
-static bool in_module(const struct pt_regs *regs)
+/* Return whether an instruction that writes memory is atomic on all CPUs. */
+static bool is_atomic(unsigned long ip)
 {
-	return within_module(regs->ip, THIS_MODULE);
+	/* The prefixes for segments, sizes and repetition. */
+	static const u8 prefixes[] = { 0x26, 0x2e, 0x36, 0x3e, 0x64,
+				       0x65, 0x66, 0x67, 0xf2, 0xf3 };
+	const u8 *code = (const u8 *)ip;
+
+	while (memchr(prefixes, *code, sizeof(prefixes)))
+		code++;
+	if (*code == 0xf0) /* lock */
+		return true;
+	if (*code >> 4 == 4) /* REX */
+		code++;
+	return *code == 0x86 || *code == 0x87; /* xchg */
 }
 
 static int on_step(struct notifier_block *block, unsigned long event,
@@ -155,18 +157,23 @@ static int on_step(struct notifier_block *block, unsigned long event,
 {
 	struct die_args *args = data;
 	unsigned long *reasons = ERR_PTR(args->err);
-	const struct thread *owner;
+	struct thread *owner;
 
 	if (event != DIE_DEBUG || !(*reasons & DR_STEP))
 		return NOTIFY_DONE;
 	*reasons &= ~DR_STEP;
 	owner = READ_ONCE(watched->owner);
 	/* If the first thread sleeps, another thread gets its flag. */
-	if (current != first_thread)
+	if (current != first_thread) {
 		args->regs->flags &= ~X86_EFLAGS_TF;
-	else if (apart ? in_module(args->regs) && ++steps == stop_at :
-			 owner && owner != leaving)
+		return NOTIFY_STOP;
+	}
+	if (!last_owner && owner && !is_atomic(last_ip))
+		claimed_without_lock = true;
+	if (leaving && owner && owner != leaving)
 		stop();
+	last_ip = args->regs->ip;
+	last_owner = READ_ONCE(watched->owner);
 	return NOTIFY_STOP;
 }
 
@@ -178,6 +185,7 @@ static long switch_in_steps(struct table *table, unsigned long id)
 
 	if (done)
 		return done;
+	last_owner = READ_ONCE(watched->owner);
 	asm volatile("pushfq; orl %0, (%%rsp); popfq"
 		     :
 		     : "i"(X86_EFLAGS_TF)
@@ -193,23 +201,24 @@ static long switch_in_steps(struct table *table, unsigned long id)
 
 static long first(struct table *table, unsigned long id)
 {
+	bool stepped;
 	long done;
 
 	if (!reached(READY))
 		return -ETIME;
 	first_thread = current;
-	to_skip = apart ? 0 : calls % MOST_STOPS;
-	stop_at = 1 + calls++ % MOST_STEPS * all_steps / MOST_STEPS;
-	steps = 0;
-	done = leaving || apart ? switch_in_steps(table, id) :
-				  switch_with_breakpoint(table, id);
-	all_steps = steps;
+	stepped = leaving || calls % (MOST_STOPS + 1) == MOST_STOPS;
+	to_skip = calls++ % (MOST_STOPS + 1) % MOST_STOPS;
+	done = stepped ? switch_in_steps(table, id) :
+			 switch_with_breakpoint(table, id);
 	atomic_cmpxchg(&turn, READY, GO);
 	if (!reached(DONE))
 		return -ETIME;
-	if (!done && !second_result && !leaving && !apart &&
-	    watched->id == id) {
+	if (!done && !second_result && !leaving && watched->id == id) {
 		pr_err("BUG: two threads have switched to one fiber\n");
+		send_sig(SIGKILL, current, 1);
+	} else if (claimed_without_lock) {
+		pr_err("BUG: the owner changes from NULL by an instruction that is not atomic on several CPUs; use cmpxchg_acquire\n");
 		send_sig(SIGKILL, current, 1);
 	} else if (waits) {
 		pr_err("BUG: a switch waits for another one; it must not take a lock\n");
@@ -250,31 +259,10 @@ static long interleaved(struct table *table, unsigned long id)
 	leaving = role == LEAVING ? me : NULL;
 	if (leaving)
 		return second(table, id, me->fiber);
-	if (role == SECOND) {
-		apart = id >> UPPER;
-		return second(table, apart ? id >> UPPER : id,
-			      xa_load(&table->fibers, id & INT_MAX));
-	}
+	if (role == SECOND)
+		return second(table, id, xa_load(&table->fibers, id));
 	return fibers_switch(table, id);
 }
 
-/*
- * Ids of fibers that are created one after the other differ by this number. Many
- * numbers divide it. So a module that has several locks, and chooses one by the
- * id, chooses the same one for both fibers.
- */
-#define DISTANCE (256 * 9 * 25 * 7 * 11 * 13)
-
-static long create_apart(struct table *table,
-			 const struct fibers_create *wanted)
-{
-	long id = fibers_create(table, wanted);
-
-	table->next += DISTANCE - 1;
-	return id;
-}
-
 #define fibers_switch interleaved
-/* A structure has the same name. */
-#define fibers_create(table, wanted) create_apart(table, wanted)
 #include "table.c"

@@ -64,8 +64,11 @@ void locks_released(const void *lock);
 void locks_enter(void);
 void locks_leave(void);
 
-/* Check the locks of the current task at an access to memory. */
-void locks_access(unsigned long address, bool write, void *place);
+/*
+ * Check the locks of the current task at an access to memory; @marked is true
+ * if it is atomic, or by READ_ONCE or WRITE_ONCE.
+ */
+void locks_access(unsigned long address, bool write, bool marked, void *place);
 
 /*
  * Forget what is known of locks and variables in memory that is freed; the

@@ -17,11 +17,16 @@ from grader.exercise.driver.session import TOGETHER, DriverSession, wrong
 
 RACE = 8
 PARAMETER = f"race={RACE}"
-# The tests of these tasks call only functions that must hold the lock at each access. The functions
-# of the other tasks may also access one number by READ_ONCE, or as an atomic64_t. The values are
-# those of the parameter lockset: 2 if reading a number as an atomic64_t needs a lock, too, because
-# the number is only used together with other data.
-LOCKED = {"two callers": 2, "sysfs": 1, "open": 1, "ioctl": 1}
+# Which accesses need the lock in the test of each task, see enum lockset in locks.c. A counter may
+# be read without it.
+WRITES, ACCESSES, STRICT = 1, 2, 3
+LOCKED = {
+    "two callers": STRICT,
+    "sysfs": ACCESSES,
+    "counter": WRITES,
+    "open": ACCESSES,
+    "ioctl": ACCESSES,
+}
 # The number of calls that each caller makes.
 COUNT = 100
 # The number of times that both callers write a line when only one more line fits.
@@ -59,7 +64,8 @@ def _lines(session: DriverSession, places: Mapping[str, str]) -> str:
         session.clean(title)
         before = want + COUNT
     session.ask(ONE_FILE)
-    return title
+    _killed(session, "write", "read", "seek")
+    return CLOSED
 
 
 def _last_line(session: DriverSession, cpus: str) -> None:
@@ -81,8 +87,9 @@ def _lines_file(session: DriverSession, places: Mapping[str, str]) -> str:
         title = f"one caller writes {COUNT} lines, one reads the file lines, {place}"
         (odd,) = _numbers(session, f"shows {COUNT}{cpus}", title, 1)
         if odd:
-            raise wrong(TOGETHER, title, "a number", f"{odd} reads that fail")
+            raise wrong(TOGETHER, title, "the number of lines", f"{odd} answers that are wrong")
         session.clean(title)
+    _killed(session, "lines")
     return CLOSED
 
 
@@ -100,8 +107,10 @@ def _calls(session: DriverSession, places: Mapping[str, str]) -> str:
         title = f"one caller reads {COUNT} times, one sets the file calls to 0, {place}"
         (odd,) = _numbers(session, f"resets {COUNT}{cpus}", title, 1)
         if odd:
-            raise wrong(TOGETHER, title, "0", f"{odd} writes to calls that fail or are lost")
+            want = "the number of calls since then"
+            raise wrong(TOGETHER, title, want, f"{odd} answers that are wrong")
         session.clean(title)
+    _killed(session, "calls", "store")
     return CLOSED
 
 
@@ -137,7 +146,16 @@ def _notebook(session: DriverSession, places: Mapping[str, str]) -> str:
         if written != mine:
             raise wrong(TOGETHER, title, f"mine {written}", f"mine {mine}")
         session.clean(title)
+    _killed(session, "info", "clear")
     return CLOSED
+
+
+def _killed(session: DriverSession, *kinds: str) -> None:
+    """Make calls whose caller is killed while it waits for the lock."""
+    for kind in kinds:
+        title = f"a caller is killed while it waits for a lock in {kind}"
+        _numbers(session, f"killed {kind}", title, 1)
+        session.clean(title)
 
 
 def _numbers(session: DriverSession, request: str, title: str, count: int) -> list[int]:
@@ -192,11 +210,10 @@ TESTS: Mapping[str, Callable[[DriverSession, Mapping[str, str]], str]] = {
 
 def test(task: str, session: DriverSession) -> None:
     """Test a task with two callers. Raise WrongError for the first fault."""
-    lockset = LOCKED.get(task, 0)
-    session.must_load(PARAMETER, *([f"lockset={lockset}"] if lockset else []))
+    session.must_load(PARAMETER, f"lockset={LOCKED[task]}")
     title = TESTS[task](session, CPUS)
     done = session.must_unload(title)
-    _was_set(done, lockset)
+    _was_set(done, LOCKED[task])
     if task != "open":  # The function open accesses shared data only a few times.
         _was_raced(done)
     if task == "two callers":

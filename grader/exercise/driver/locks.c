@@ -9,9 +9,14 @@
  * time. The race detector Eraser introduced it (Savage et al., 1997). The order
  * in which the locks are taken is checked, too.
  *
- * With lockset=2, a call of the driver must access the notebook in one critical
- * section. If it reads the length in one section and the text in another one,
- * the text may have become shorter.
+ * enum lockset describes how strict the check is. With STRICT, a call of the
+ * driver must access the notebook in one critical section. If it reads the
+ * length in one section and the text in another one, the text may have become
+ * shorter.
+ *
+ * A caller that sets the parameter "killed" to 1 is killed when it next waits for a
+ * lock in a way that a signal can end. It must then leave the driver without
+ * another access, and without releasing the lock.
  *
  * The wrappers at the end report the locks; interposer.c has those of
  * mutex_lock and mutex_unlock. The checks are switched on by a parameter.
@@ -38,8 +43,22 @@
 /* The key of the notebook, which counts as one variable. */
 #define NOTEBOOK 1ul
 
+/**
+ * enum lockset - which accesses need a lock in common
+ * @NONE: none
+ * @WRITES: writes only; a bus lock protects atomic and marked writes, so they
+ * 	need no other lock, unless other writes to the variable do
+ * @ACCESSES: all accesses, except an atomic access outside the notebook
+ * @STRICT: also an atomic read, and an atomic write of a caller with a lock
+ */
+enum lockset { NONE, WRITES, ACCESSES, STRICT };
+
 /* As in race.c, no parameter has the address of its value. */
 static int lockset;
+/* The caller that is killed when it waits for a lock. */
+static struct task_struct *killed;
+/* Held during each atomic or marked write, for WRITES. */
+static const char bus;
 
 static int lockset_set(const char *value, const struct kernel_param *kp)
 {
@@ -48,14 +67,35 @@ static int lockset_set(const char *value, const struct kernel_param *kp)
 	report_step('=', "lockset", lockset, 0);
 	/* Without the wrappers, it is not known which locks are held. */
 	if (!IS_ENABLED(FIRST_LOCKS_WRAPPED))
-		lockset = 0;
+		lockset = NONE;
 	return err;
 }
 
 static const struct kernel_param_ops lockset_ops = { .set = lockset_set };
 module_param_cb(lockset, &lockset_ops, NULL, 0200);
 MODULE_PARM_DESC(lockset,
-		 "whether to check the locks at each access; 2: strictly");
+		 "the accesses that need a lock: 1 writes, 2 all, 3 strictly");
+
+static int killed_set(const char *value, const struct kernel_param *kp)
+{
+	WRITE_ONCE(killed, *value == '1' ? current : NULL);
+	return 0;
+}
+
+static const struct kernel_param_ops killed_ops = { .set = killed_set };
+module_param_cb(killed, &killed_ops, NULL, 0200);
+MODULE_PARM_DESC(
+	killed, "1: kill the writing task when it waits for a lock; 0: do not");
+
+/* Return -EINTR if the current task is killed while it waits for a lock. */
+static int __maybe_unused is_killed(void)
+{
+	if (READ_ONCE(killed) != current)
+		return 0;
+	WRITE_ONCE(killed, NULL);
+	send_sig(SIGKILL, current, 1);
+	return -EINTR;
+}
 
 /* The locks that callers hold, and whether others can hold them, too. */
 static struct held {
@@ -177,7 +217,7 @@ void locks_enter(void)
 	struct driver_call *call;
 	unsigned long flags;
 
-	if (READ_ONCE(lockset) != 2)
+	if (READ_ONCE(lockset) != STRICT)
 		return;
 	flags = kit_enter();
 	call = driver_call(true);
@@ -191,7 +231,7 @@ void locks_leave(void)
 	struct driver_call *call;
 	unsigned long flags;
 
-	if (READ_ONCE(lockset) != 2)
+	if (READ_ONCE(lockset) != STRICT)
 		return;
 	flags = kit_enter();
 	call = driver_call(false);
@@ -253,6 +293,10 @@ void locks_released(const void *lock)
 	if (!holds_any(false))
 		end_section();
 	kit_leave(flags);
+	if (found)
+		return;
+	pr_err("BUG: a lock is released by a caller that does not hold it\n");
+	dump_stack();
 }
 
 /**
@@ -279,23 +323,26 @@ static struct variable {
 static int known;
 
 /* Remove the locks that do not protect this access. Count the rest. */
-static int keep_held(struct variable *variable, bool write)
+static int keep_held(struct variable *variable, bool write, bool on_bus)
 {
 	int kept = 0;
 
 	for (int i = 0; i < MOST_LOCKS; i++) {
-		if (!holds(variable->locks[i], write))
+		if (!(on_bus && variable->locks[i] == &bus) &&
+		    !holds(variable->locks[i], write))
 			variable->locks[i] = NULL;
 		kept += variable->locks[i] != NULL;
 	}
 	return kept;
 }
 
-static void begin_sharing(struct variable *variable)
+static void begin_sharing(struct variable *variable, bool on_bus)
 {
 	int count = 0;
 
 	variable->task = NULL;
+	if (on_bus)
+		variable->locks[count++] = &bus;
 	for (int i = 0; i < MOST_HELD; i++) {
 		if (held[i].task != current)
 			continue;
@@ -360,17 +407,19 @@ static bool is_shared(unsigned long address)
 }
 
 /* Print the first access to each variable that has no lock in common. */
-void locks_access(unsigned long address, bool write, void *place)
+void locks_access(unsigned long address, bool write, bool marked, void *place)
 {
+	bool on_bus = marked && READ_ONCE(lockset) == WRITES;
 	struct variable *variable, found = { 0 };
 	bool second = false;
 	unsigned long flags;
 	int kept;
 
-	if (!READ_ONCE(lockset) || !is_shared(address))
+	if (!READ_ONCE(lockset) || !is_shared(address) ||
+	    (READ_ONCE(lockset) == WRITES && !write))
 		return;
 	flags = kit_enter();
-	if (READ_ONCE(lockset) == 2 && holds_any(write))
+	if (READ_ONCE(lockset) == STRICT && holds_any(write))
 		second = is_second_section(address, write);
 	second = second && !second_section_reported;
 	second_section_reported |= second;
@@ -378,8 +427,8 @@ void locks_access(unsigned long address, bool write, void *place)
 	if (!variable || variable->task == current)
 		goto unlock;
 	if (variable->task)
-		begin_sharing(variable);
-	kept = keep_held(variable, write);
+		begin_sharing(variable, on_bus);
+	kept = keep_held(variable, write, on_bus);
 	variable->written |= write;
 	if (!kept && !variable->bare) {
 		variable->bare = place;
@@ -402,19 +451,17 @@ unlock:
 		print_race(found.bare, found.bare_writes, found.other, address);
 }
 
-/*
- * may_fault.h calls this for an atomic access. The notebook must not be accessed
- * that way without a lock. With lockset=2, a number that is changed under a lock
- * must not be read without it either.
- */
+/* may_fault.h calls this for an atomic access. See enum lockset. */
 void first_atomic(const volatile void *address, bool write)
 {
 	bool checked = is_notebook((unsigned long)address);
 
-	if (READ_ONCE(lockset) == 2)
+	if (READ_ONCE(lockset) == STRICT)
 		checked |= !write || holds_any(write);
-	if (READ_ONCE(lockset) && checked)
-		locks_access((unsigned long)address, write,
+	else
+		checked |= READ_ONCE(lockset) == WRITES;
+	if (checked)
+		locks_access((unsigned long)address, write, true,
 			     __builtin_return_address(0));
 }
 
@@ -439,17 +486,32 @@ void first_atomic(const volatile void *address, bool write)
 		return flags;                              \
 	}
 
-/* The result @taken means that the lock was taken. */
-#define TRY(name, type, taken, ordered, shared)             \
-	int __real_##name(type *lock);                      \
-	int __wrap_##name(type *lock);                      \
-	int __wrap_##name(type *lock)                       \
-	{                                                   \
-		int ret = __real_##name(lock);              \
-                                                            \
-		if (ret == (taken))                         \
-			locks_taken(lock, ordered, shared); \
-		return ret;                                 \
+/* Take the lock only if nobody has it. The result 1 means that it was taken. */
+#define TRY(name, type, shared)                           \
+	int __real_##name(type *lock);                    \
+	int __wrap_##name(type *lock);                    \
+	int __wrap_##name(type *lock)                     \
+	{                                                 \
+		int ret = __real_##name(lock);            \
+                                                          \
+		if (ret == 1)                             \
+			locks_taken(lock, false, shared); \
+		return ret;                               \
+	}
+
+/* A signal can end the wait for this lock. */
+#define TAKE_KILLABLE(name, type, shared)                \
+	int __real_##name(type *lock);                   \
+	int __wrap_##name(type *lock);                   \
+	int __wrap_##name(type *lock)                    \
+	{                                                \
+		int ret = is_killed();                   \
+                                                         \
+		if (!ret)                                \
+			ret = __real_##name(lock);       \
+		if (!ret)                                \
+			locks_taken(lock, true, shared); \
+		return ret;                              \
 	}
 
 /*
@@ -487,29 +549,29 @@ static void wait_after_release(const void *lock)
 	TAKE(_raw_##kind##_lock_bh, type, shared)            \
 	TAKE(_raw_##kind##_lock_irq, type, shared)           \
 	TAKE_FLAGS(_raw_##kind##_lock_irqsave, type, shared) \
-	TRY(_raw_##kind##_trylock, type, 1, false, shared)   \
+	TRY(_raw_##kind##_trylock, type, shared)             \
 	RELEASE(_raw_##kind##_unlock, type)                  \
 	RELEASE(_raw_##kind##_unlock_bh, type)               \
 	RELEASE(_raw_##kind##_unlock_irq, type)              \
 	RELEASE_FLAGS(_raw_##kind##_unlock_irqrestore, type)
 
-TRY(mutex_lock_interruptible, struct mutex, 0, true, false)
-TRY(mutex_lock_killable, struct mutex, 0, true, false)
-TRY(mutex_trylock, struct mutex, 1, false, false)
+TAKE_KILLABLE(mutex_lock_interruptible, struct mutex, false)
+TAKE_KILLABLE(mutex_lock_killable, struct mutex, false)
+TRY(mutex_trylock, struct mutex, false)
 
 TAKE(down_read, struct rw_semaphore, true)
 TAKE(down_write, struct rw_semaphore, false)
-TRY(down_read_interruptible, struct rw_semaphore, 0, true, true)
-TRY(down_read_killable, struct rw_semaphore, 0, true, true)
-TRY(down_write_killable, struct rw_semaphore, 0, true, false)
-TRY(down_read_trylock, struct rw_semaphore, 1, false, true)
-TRY(down_write_trylock, struct rw_semaphore, 1, false, false)
+TAKE_KILLABLE(down_read_interruptible, struct rw_semaphore, true)
+TAKE_KILLABLE(down_read_killable, struct rw_semaphore, true)
+TAKE_KILLABLE(down_write_killable, struct rw_semaphore, false)
+TRY(down_read_trylock, struct rw_semaphore, true)
+TRY(down_write_trylock, struct rw_semaphore, false)
 RELEASE(up_read, struct rw_semaphore)
 RELEASE(up_write, struct rw_semaphore)
 
 SPINNING(spin, raw_spinlock_t, false)
 SPINNING(read, rwlock_t, true)
 SPINNING(write, rwlock_t, false)
-TRY(_raw_spin_trylock_bh, raw_spinlock_t, 1, false, false)
+TRY(_raw_spin_trylock_bh, raw_spinlock_t, false)
 
 #endif

@@ -202,7 +202,7 @@ static void before_access(unsigned long address, size_t size, bool write,
 	if (race <= 0)
 		return;
 	find_race(&access);
-	locks_access(address, write, place);
+	locks_access(address, write, marked, place);
 	if (!is_chosen(race))
 		return;
 	atomic_inc(&waited);

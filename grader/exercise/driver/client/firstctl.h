@@ -58,11 +58,12 @@
  *				reads that do not return whole lines
  *	last			each writes a line when only one line fits:
  *				lines written, and bytes in the text
- *	shows COUNT		one writes, one reads the attribute "lines"
+ *	shows COUNT		one writes, one reads the attribute "lines": the
+ *				number of reads that are wrong
  *	reads COUNT		each reads at the end of the text, and makes calls
  *				that fail
- *	resets COUNT		one reads, one sets the attribute "calls" to 0:
- *				the number of writes to it that fail or are lost
+ *	resets COUNT		one reads, one sets the attribute "calls" to 0 and
+ *				reads it: the number of answers that are wrong
  *	clears COUNT		one writes, one clears: lines written, cleared
  *	infos COUNT		one writes and clears, one calls INFO for the
  *				same open file: the number of calls, and of
@@ -71,6 +72,11 @@
  *				number of reads that do not return whole lines
  *
  * While the callers run, signals interrupt their calls.
+ *
+ *	killed KIND		make a call in a process that is killed when it
+ *				waits for a lock: whether it was killed. KIND is
+ *				write, read, seek, info, clear, lines or calls (a
+ *				read of the attribute), or store (0 to calls)
  */
 #ifndef FIRSTCTL_H
 #define FIRSTCTL_H

@@ -23,6 +23,7 @@
 #include "firstctl.h"
 
 #define FIRST_RACE "/sys/module/first/parameters/race"
+#define FIRST_KILLED "/sys/module/first/parameters/killed"
 /* A second name of the device. */
 #define OTHER_DEVICE FIRST_DEVICE ".other"
 #define MICROSECONDS_BETWEEN_SIGNALS 500
@@ -34,7 +35,11 @@ struct caller {
 	int fd;
 	long count;
 	const char *text; /* the text to write */
-	long lines; /* the number of lines to write before each CLEAR */
+	/*
+	 * The number of lines to write before each CLEAR, or of lines that the
+	 * notebook has at the beginning.
+	 */
+	long lines;
 	const char *attribute; /* the attribute to open instead of the device */
 	int flags; /* of this open */
 	bool ended;
@@ -291,8 +296,11 @@ static void writes(struct caller *c)
 {
 	size_t size = strlen(c->text);
 
-	for (long i = 0; i < c->count; i++)
+	for (long i = 0; i < c->count; i++) {
+		__atomic_add_fetch(&c->begun, 1, __ATOMIC_SEQ_CST);
 		c->done += RETRY(write(c->fd, c->text, size)) == (ssize_t)size;
+		__atomic_add_fetch(&c->finished, 1, __ATOMIC_SEQ_CST);
+	}
 }
 
 /* Read the whole text, and seek to its last line. */
@@ -313,34 +321,63 @@ static void follows(struct caller *c)
 	}
 }
 
+static long begun(const struct caller *c)
+{
+	return __atomic_load_n(&c->begun, __ATOMIC_SEQ_CST);
+}
+
+static long finished(const struct caller *c)
+{
+	return __atomic_load_n(&c->finished, __ATOMIC_SEQ_CST);
+}
+
+/* Return the number in an attribute, or -1. */
+static long shown(const struct caller *c)
+{
+	char text[32] = "";
+
+	if (RETRY(pread(c->fd, text, sizeof(text) - 1, 0)) < 1)
+		return -1;
+	return strtol(text, NULL, 10);
+}
+
+/*
+ * Read the number of lines until the other caller, which writes, has ended. It
+ * must count all writes that have finished, and none that has not begun.
+ */
 static void shows(struct caller *c)
 {
-	char text[16];
-
 	while (!has_ended(c->other)) {
-		ssize_t size = RETRY(pread(c->fd, text, sizeof(text), 0));
+		long least = finished(c->other);
+		long lines = shown(c) - c->lines;
 
-		c->odd += size <= 0;
+		c->odd += lines < least || lines > begun(c->other);
 		c->done++;
 	}
 }
 
+/* The number of times that the counter is read after each reset. */
+#define READS_AFTER_RESET 4
+
 /*
  * Set the counter of calls to 0 until the other caller has ended. Afterwards it
- * must not count more calls than those that finished after the reset began.
+ * must count all calls that have begun after the reset and finished, and none
+ * that finished before the reset.
  */
 static void resets(struct caller *c)
 {
 	while (!has_ended(c->other)) {
-		long finished =
-			__atomic_load_n(&c->other->finished, __ATOMIC_SEQ_CST);
-		char text[32] = "";
+		long before = finished(c->other), after;
 
 		c->odd += pwrite(c->fd, "0", 1, 0) != 1;
-		c->odd += pread(c->fd, text, sizeof(text) - 1, 0) < 1;
-		c->odd += strtol(text, NULL, 10) >
-			  __atomic_load_n(&c->other->begun, __ATOMIC_SEQ_CST) -
-				  finished;
+		after = begun(c->other);
+		for (int i = 0; i < READS_AFTER_RESET; i++) {
+			long least = finished(c->other) - after;
+			long calls = shown(c);
+
+			c->odd += calls < 0 || calls < least ||
+				  calls > begun(c->other) - before;
+		}
 		c->done++;
 	}
 }
@@ -508,6 +545,10 @@ static void do_shows(struct caller pair[2])
 	pair[0].work = writes;
 	pair[1].work = shows;
 	pair[1].attribute = "lines";
+	/* The number of lines before. A failure has another test. */
+	pair[1].fd = open_attribute("lines", O_RDONLY);
+	pair[1].lines = shown(&pair[1]);
+	close(pair[1].fd);
 	if (!together(pair, false))
 		return;
 	printf("0 %ld\n", pair[1].odd);
@@ -626,6 +667,77 @@ static void do_wholes(struct caller pair[2])
 	part(pair, false);
 }
 
+static void set_killed(const char *value)
+{
+	int fd = open(FIRST_KILLED, O_WRONLY | O_CLOEXEC);
+
+	if (fd < 0 || write(fd, value, 1) != 1) {
+		perror(FIRST_KILLED);
+		_exit(1);
+	}
+	close(fd);
+}
+
+/* Make a call of the kind @argument, as a thread that is killed at its lock. */
+static void *make_killed_call(void *argument)
+{
+	const char *kind = argument;
+	bool store = !strcmp(kind, "store");
+	struct first_info info;
+	char text[32];
+	int fd;
+
+	if (store || !strcmp(kind, "lines") || !strcmp(kind, "calls"))
+		fd = open_attribute(store ? "calls" : kind,
+				    store ? O_WRONLY : O_RDONLY);
+	else
+		fd = open(FIRST_DEVICE, O_RDWR | O_CLOEXEC);
+	set_killed("1");
+	if (!strcmp(kind, "write"))
+		(void)!write(fd, "3", 1);
+	else if (!strcmp(kind, "seek"))
+		lseek(fd, -1, SEEK_END);
+	else if (!strcmp(kind, "info"))
+		ioctl(fd, FIRST_IOC_INFO, &info);
+	else if (!strcmp(kind, "clear"))
+		ioctl(fd, FIRST_IOC_CLEAR);
+	else if (store)
+		(void)!write(fd, "0", 1);
+	else
+		(void)!read(fd, text, sizeof(text));
+	_exit(0);
+}
+
+/*
+ * Make a call in a process that is killed while it waits for a lock, unless the
+ * driver waits by mutex_lock, which no signal ends. The process has two threads,
+ * so that locks.c checks its accesses.
+ */
+static void do_killed(const char *kind)
+{
+	pthread_t thread;
+	int status = 0;
+	pid_t child = fork();
+
+	if (child < 0) {
+		printf("%d\n", -errno);
+		return;
+	}
+	if (!child) {
+		if (pthread_create(&thread, NULL, make_killed_call,
+				   (void *)kind))
+			_exit(1);
+		pthread_join(thread, NULL);
+		_exit(1);
+	}
+	waitpid(child, &status, 0);
+	set_killed("0");
+	if (WIFEXITED(status) && WEXITSTATUS(status))
+		printf("%d\n", -ECHILD);
+	else
+		printf("0 %d\n", WIFSIGNALED(status));
+}
+
 bool serve_pair(const struct request *r)
 {
 	long count = number(r, 1);
@@ -636,6 +748,10 @@ bool serve_pair(const struct request *r)
 	const char *verb = r->word[0];
 	struct caller *pair;
 
+	if (!strcmp(verb, "killed")) {
+		do_killed(word(r, 1));
+		return true;
+	}
 	if (!shared) {
 		shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE,
 			      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
