@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 #define _GNU_SOURCE
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -38,7 +39,7 @@ void answer(long long ret)
 
 bool memory_map(struct memory *m, size_t size, const char *where)
 {
-	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	size_t page = (size_t)sysconf(_SC_PAGESIZE), there, mapped;
 	void *pages;
 
 	m->size = (size / page + 2) * page;
@@ -57,10 +58,13 @@ bool memory_map(struct memory *m, size_t size, const char *where)
 	memset(pages, BATCH_FILL, m->size);
 	if (!strcmp(where, "null")) {
 		m->address = NULL;
-	} else if (!strcmp(where, "half")) {
-		munmap(m->pages + page, m->size - page);
-		m->size = page;
-		m->address += page - (size / 2 < page ? size / 2 : page);
+	} else if (!strcmp(where, "half") || isdigit(*where)) {
+		there = isdigit(*where) ? strtoul(where, NULL, 10) : size / 2;
+		there = there < size ? there : size;
+		mapped = (there / page + 1) * page;
+		munmap(m->pages + mapped, m->size - mapped);
+		m->size = mapped;
+		m->address += mapped - there;
 	}
 	return true;
 }

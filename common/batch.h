@@ -76,9 +76,9 @@ struct memory {
  * memory_map() - map pages for a buffer
  * @m: the pages; memory_unmap must release them
  * @size: bytes of the buffer
- * @where: "null" for a null pointer, "half" for a buffer whose second half is
- *	not mapped, "fresh" for pages that are mapped only when they are
- *	touched; anything else for a valid buffer
+ * @where: "null" for a null pointer; a number for a buffer of which only this
+ *	many bytes are mapped, or "half" of them; "fresh" for pages that are
+ *	mapped only when they are touched; anything else for a valid buffer
  *
  * Return: true, or false after answer(-1) if there is not enough memory.
  */

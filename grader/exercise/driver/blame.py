@@ -5,22 +5,21 @@ The test of a task also calls functions of other tasks. For example, each test t
 detects a leak in the function open. Only the task that implements open loses points for this leak.
 
 A name is no proof: the learner's functions and variables can have any name. So a fault moves only
-to a task that costs as much, or for which there is evidence: the size of the block, or that the
-variable is the one that the driver shows as its counter.
+to a task that costs as much, or for which there is evidence: init allocated the block, or opening
+and closing a file is enough to leak it, or the variable is the one that the driver shows as its
+counter.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from grader.base.finding import Finding
-from grader.exercise.driver import system_calls
 from grader.exercise.files.tasks import Task
 
-# The driver's init function, which the kernel also calls init_module. It belongs to the task
-# "device", but memory that it allocates belongs to the task "memory".
-INIT, MEMORY = {"first_init", "init_module"}, "memory"
+# The task that memory belongs to that init allocates.
+MEMORY = "memory"
 # The function that allocates small blocks, and its task.
 OPEN_FUNCTION, OPEN = "first_open", "open"
 
@@ -34,14 +33,17 @@ class Blame:
     others: Sequence[str] = ()  # The tasks that will be tested later or have failed.
     findings: dict[str, Finding] = field(default_factory=dict)  # Findings by the task at fault.
 
-    def owner_of_memory(self, functions: Sequence[str], size: int) -> str:
+    def owner_of_memory(
+        self, functions: Sequence[str], by_init: bool, open_leaks: Callable[[], bool]
+    ) -> str:
         """Return the task that a block belongs to; "" if it belongs to none or a cheaper one.
 
-        functions: those that allocated the block. size: in bytes.
+        functions: those that allocated the block. by_init: whether init called them. open_leaks
+        returns whether a file that is only opened and closed leaks memory.
         """
-        if INIT.intersection(functions) or size >= system_calls.BYTES:
+        if by_init:
             return MEMORY
-        if OPEN_FUNCTION in functions:
+        if OPEN_FUNCTION in functions and self.current != OPEN and open_leaks():
             return OPEN
         owner = next((task for task in map(self._writer, functions) if task), "")
         points = {task.name: task.points for task in self.tasks}

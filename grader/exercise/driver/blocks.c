@@ -164,14 +164,18 @@ static unsigned long content_of(const struct block *block)
 	return sum;
 }
 
+/* The maximum number of words of a block that are reported. */
+#define MOST_REPORTED 32
+
 /*
  * Report the block in the private_data of an open file of the writer, or 0 if
- * private_data is no address in a block; its content; and whether the block is
- * initialised.
+ * private_data is no address in a block; its content; its first words; and
+ * whether the block is initialised.
  */
 static int opened_set(const char *value, const struct kernel_param *kp)
 {
 	unsigned long flags, begin = 0, content = 0;
+	u32 first[MOST_REPORTED] = {};
 	const struct block *block;
 	struct file *file;
 	bool unset = false;
@@ -189,11 +193,15 @@ static int opened_set(const char *value, const struct kernel_param *kp)
 		begin = begin_of(block);
 		unset = is_unset(block);
 		content = content_of(block);
+		memcpy(first, (const void *)begin,
+		       min(block->size, sizeof(first)));
 	}
 	kit_leave(flags);
 	fput(file);
 	report_step('=', "private", begin, 0);
 	report_step('=', "content", content, 0);
+	for (int i = 0; i < MOST_REPORTED; i++)
+		report_step('=', "word", first[i], 0);
 	if (unset)
 		report_step('=', "unset", begin, 0);
 	return 0;

@@ -6,6 +6,7 @@ The trace is in a separate file (client/firstctl.h), because the driver writes t
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -94,6 +95,11 @@ def remaining(steps: Sequence[TracedCall]) -> list[TracedCall]:
             if found:
                 there.remove(found[-1])
     return there
+
+
+def in_init(steps: Sequence[TracedCall]) -> list[TracedCall]:
+    """Return the steps before the client recorded that the module is loaded."""
+    return list(itertools.takewhile(lambda step: step.name != "loaded", steps))
 
 
 def never_done(steps: Sequence[TracedCall]) -> TracedCall | None:

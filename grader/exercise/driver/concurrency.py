@@ -65,7 +65,7 @@ def _lines(session: DriverSession, places: Mapping[str, str]) -> str:
         before = want + COUNT
     session.ask(ONE_FILE)
     _killed(session, "write", "read", "seek")
-    return CLOSED
+    return title
 
 
 def _last_line(session: DriverSession, cpus: str) -> None:

@@ -52,6 +52,17 @@ static int error = EUSERS;
 module_param(error, int, 0600);
 MODULE_PARM_DESC(error, "the error of a step that fails, except an allocation");
 
+/* Record that the client has loaded the module, so that init has ended. */
+static int loaded_set(const char *value, const struct kernel_param *kp)
+{
+	report_step('=', "loaded", 0, 0);
+	return 0;
+}
+
+static const struct kernel_param_ops loaded_ops = { .set = loaded_set };
+module_param_cb(loaded, &loaded_ops, NULL, 0200);
+MODULE_PARM_DESC(loaded, "record that init has ended");
+
 static void told(char what, const char *name, unsigned long about)
 {
 	if (watch && what != '=')

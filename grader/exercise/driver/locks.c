@@ -3,8 +3,7 @@
  * Check the locks of two callers. race.c cannot find a race between accesses by
  * READ_ONCE and WRITE_ONCE, but these do not replace a lock. Therefore all
  * callers must hold the same lock at every access to the notebook, and also at
- * every access to static variables and to memory from kmalloc that one of them
- * writes. A lock that a writer holds only for reading, as by down_read, does not
+ * every access to other memory that one of them writes, except its own stack. A lock that a writer holds only for reading, as by down_read, does not
  * count, because other callers can hold it, too. This check does not depend on
  * time. The race detector Eraser introduced it (Savage et al., 1997). The order
  * in which the locks are taken is checked, too.
@@ -26,6 +25,7 @@
 #include <linux/printk.h>
 #include <linux/rwsem.h>
 #include <linux/sched/signal.h>
+#include <linux/sched/task_stack.h>
 #include <linux/spinlock.h>
 
 #include "call_trace.h"
@@ -359,7 +359,7 @@ static struct variable *variable_at(unsigned long address)
 
 	if (is_notebook(address))
 		key = NOTEBOOK;
-	else if (!within_module(address, THIS_MODULE) && !is_in_block(address))
+	else if (object_is_on_stack((void *)address))
 		return NULL;
 	for (int i = 0; i < known; i++)
 		if (variables[i].key == key)

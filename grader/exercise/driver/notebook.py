@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+import os
 import random
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
@@ -45,6 +46,12 @@ LARGEST_WRITE = (1 << 31) - 4096  # bytes, Linux's MAX_RW_COUNT
 ROUNDS = 2  # The number of calls of each kind in one state of the notebook.
 LARGEST = texts.word(str(MAX_N))
 LINE = len(f"{expected_values.digits(MAX_N)}\n")
+INFO_BYTES = 16  # The size of struct first_info.
+
+
+def _ends(call: str, there: int) -> str:
+    """Return the title of a call with a buffer of which only some bytes are mapped."""
+    return f"{call} memory that ends after {there} bytes"
 
 
 @dataclass
@@ -116,8 +123,8 @@ class _Drawing:
             info = self.model.info(self.file)
             self.cases.append(case(f"{title} ({request}), then INFO", f"info {self.file}", info))
 
-    def _size(self) -> int:
-        return self.random.randrange(1, 1 << self.random.randint(1, 13))
+    def _size(self, bits: int = 13) -> int:
+        return self.random.randrange(1, 1 << self.random.randint(1, bits))
 
     def read(self) -> None:
         size = self._size()
@@ -133,27 +140,36 @@ class _Drawing:
         self.add("pread", f"pread {self.file} {size} {at}", answer)
 
     def read_much(self) -> None:
-        """Read in each quarter of the text, with sizes of each power of two from 4,096 on."""
+        """Read in each quarter of the text, with sizes of each power of two from 4,096 on.
+
+        The memory of a second read of each size ends somewhere in the buffer, so it must fail.
+        """
         quarter = len(self.model.text) // 4
         for part, bits in itertools.product(range(4), range(12, BYTES.bit_length() - 1)):
             at = self.random.randrange(part * quarter, (part + 1) * quarter)
-            self._pread(self.random.randrange(1 << bits, 2 << bits), at)
+            size = self.random.randrange(1 << bits, 2 << bits)
+            self._pread(size, at)
+            there = self.random.randrange(min(size, len(self.model.text) - at))
+            self.model.calls += 1
+            request = f"pread {self.file} {size} {at} {there}"
+            self.cases.append(PartialReadCase(_ends("read into", there), request, "EFAULT"))
 
     def read_into_none(self) -> None:
         self._refused_read("null")
 
-    def read_into_half(self) -> None:
-        self._refused_read("half")
+    def read_into_part(self) -> None:
+        self._refused_read()
 
-    def _refused_read(self, where: str) -> None:
-        there = len(self.model.text) - self.model.position[self.file]
-        if there < 2:  # too few bytes are left to test a read that must fail
+    def _refused_read(self, where: str = "") -> None:
+        left = len(self.model.text) - self.model.position[self.file]
+        if left < 2:  # too few bytes are left to test a read that must fail
             self.read()
             return
-        size = min(self._size() + 1, there)
+        size = min(self._size(BYTES.bit_length()) + 1, left)
+        there = self.random.randrange(size)
         self.model.calls += 1
-        title = "read into no memory" if where == "null" else "read into memory that ends half-way"
-        request = f"read {self.file} {size} {where}"
+        title = "read into no memory" if where else _ends("read into", there)
+        request = f"read {self.file} {size} {where or there}"
         self.cases.append(PartialReadCase(title, request, "EFAULT"))
         self.add("read after a failed read", f"read {self.file} 2",
                  self.model.read(self.file, 2))  # fmt: skip
@@ -212,11 +228,21 @@ class _Drawing:
 
     def write_from_none(self) -> None:
         self.model.calls += 1
-        self.add("write from no memory", f"badwrite {self.file} null", EFAULT)
+        self.add("write from no memory", f"badwrite {self.file} 2 null", EFAULT)
 
-    def write_from_half(self) -> None:
+    def write_from_part(self) -> None:
+        self._write_from_part(self.random.randint(1, INPUT))
+
+    def _write_from_part(self, size: int) -> None:
         self.model.calls += 1
-        self.add("write from memory that ends half-way", f"badwrite {self.file} half", EFAULT)
+        there = self.random.randrange(size)
+        request = f"badwrite {self.file} {size} {there}"
+        self.add(_ends("write from", there), request, EFAULT)
+
+    def write_from_parts(self) -> None:
+        """Write zeros of each valid size, from memory that ends before the last of them."""
+        for size in range(1, INPUT + 1):
+            self._write_from_part(size)
 
     def _without_memory(self, title: str, request: str, expected: str | int) -> None:
         """Add a call one of whose allocations fails, if the call makes that many."""
@@ -244,11 +270,18 @@ class _Drawing:
     def seek(self, whence: int, place: str) -> None:
         """Move the position relative to the start, the current position or the end (whence)."""
         end, distance = len(self.model.text), self.random.choice((1, self._size()))
-        offset = {"before": -distance, "inside": self.random.randint(0, end), "end": end,
-                  "behind": end + distance}[place]  # fmt: skip
-        offset -= {SET: 0, CUR: self.model.position[self.file], END: end}[whence]
+        origin = {SET: 0, CUR: self.model.position[self.file], END: end}[whence]
+        target = {"before": -distance, "here": origin, "inside": self.random.randint(0, end),
+                  "end": end, "behind": end + distance}[place]  # fmt: skip
+        offset = target - origin
         expected = self.model.seek(self.file, offset, whence)
         self.add("lseek", f"seek {self.file} {offset} {whence}", expected)
+
+    def seek_unknown(self) -> None:
+        """Seek by the two values of whence that Linux passes on, but first.h does not name."""
+        end = len(self.model.text)
+        for whence, offset in itertools.product((os.SEEK_DATA, os.SEEK_HOLE), (0, 1, end)):
+            self.add("lseek by another whence", f"seek {self.file} {offset} {whence}", EINVAL)
 
     def seek_far(self) -> None:
         """Move the position by offsets of all magnitudes.
@@ -284,8 +317,16 @@ class _Drawing:
     def info_into_none(self) -> None:
         self.add("INFO into no memory", f"info {self.file} null", EFAULT)
 
-    def info_into_half(self) -> None:
-        self.add("INFO into memory that ends half-way", f"info {self.file} half", EFAULT)
+    def info_into_part(self) -> None:
+        self._info_into_part(self.random.randrange(INFO_BYTES))
+
+    def _info_into_part(self, there: int) -> None:
+        self.add(_ends("INFO into", there), f"info {self.file} {there}", EFAULT)
+
+    def info_into_parts(self) -> None:
+        """Call INFO with memory that ends before each byte of the structure."""
+        for there in range(INFO_BYTES):
+            self._info_into_part(there)
 
     def unknown_requests(self) -> None:
         """Make requests that differ from a known one in one bit, or in one field of <asm/ioctl.h>.
@@ -323,27 +364,27 @@ class _Drawing:
 Kind = Callable[[_Drawing], None]
 # The kinds of calls, by the name of the task in which the learner implements them.
 KINDS: dict[str, tuple[Kind, ...]] = {
-    "read": (_Drawing.read, _Drawing.pread, _Drawing.read_into_none, _Drawing.read_into_half,
+    "read": (_Drawing.read, _Drawing.pread, _Drawing.read_into_none, _Drawing.read_into_part,
              _Drawing.change, _Drawing.pread_without_memory),
     "write": (_Drawing.write, _Drawing.write_text, _Drawing.write_no_number, _Drawing.write_much,
-              _Drawing.write_line_too_long, _Drawing.write_from_none, _Drawing.write_from_half,
+              _Drawing.write_line_too_long, _Drawing.write_from_none, _Drawing.write_from_part,
               _Drawing.write_without_memory),
     "position": tuple(
         functools.partial(_Drawing.seek, whence=whence, place=place)
         for whence in (SET, CUR, END)
-        for place in ("before", "inside", "end", "behind")
+        for place in ("before", "here", "inside", "end", "behind")
     ),
     "sysfs": (_Drawing.lines,),
     "counter": (_Drawing.calls, _Drawing.reset, _Drawing.refused_reset),
-    "ioctl": (_Drawing.info_into_none, _Drawing.info_into_half, _Drawing.info_without_memory),
+    "ioctl": (_Drawing.info_into_none, _Drawing.info_into_part, _Drawing.info_without_memory),
 }  # fmt: skip
 
 # Calls by the name of a task. They are slow, so they are made for this task only, and not for the
 # tasks after it. Each begins with a notebook that contains text.
 ONCE: dict[str, tuple[Kind, ...]] = {
-    "write": (_Drawing.read_much, _Drawing.write_long),
-    "position": (_Drawing.seek_far,),
-    "ioctl": (_Drawing.unknown_requests,),
+    "write": (_Drawing.read_much, _Drawing.write_long, _Drawing.write_from_parts),
+    "position": (_Drawing.seek_far, _Drawing.seek_unknown),
+    "ioctl": (_Drawing.unknown_requests, _Drawing.info_into_parts),
 }
 
 
@@ -363,5 +404,7 @@ def drawn(tasks: Sequence[str], seed: int) -> list[DriverCase]:
     if "ioctl" in tasks:
         drawing.clear()
         drawing.clear()
+        for drawing.file in FILES:  # Both positions are behind the end, unless they are 0.
+            drawing.seek(CUR, "here")
         drawing.calls_of_each_kind()
     return [*drawing.cases, *(case("close", f"close {file}", 0) for file in FILES)]

@@ -6,7 +6,7 @@ from __future__ import annotations
 import itertools
 import re
 import subprocess
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -265,10 +265,8 @@ class DriverSession:
             done_by = call_trace.UNDOES.get(odd.name, odd.name)
             raise wrong(LOAD, moment, f"a {done_by} for each {odd.name}", "none")
         self._check_blocks(trace, moment)
-        pairs = itertools.pairwise(trace)
-        sizes = {step.about: size.about for step, size in pairs if step.kind == "+"}
         left = [step for step in call_trace.remaining(trace) if step.name != ignored]
-        self._blame_for(left, sizes, moment)
+        self._blame_for(left, call_trace.in_init(trace), moment)
         if not there:
             lists = "".join(map(driver_device.text, self.ask(_LISTS, moment)))
             if re.search(rf"\b{driver_device.NAME}\b", lists):
@@ -290,10 +288,12 @@ class DriverSession:
                 want = f"at most {most} {things}, which check can follow"
                 raise wrong(LOAD, moment, want, "more")
 
-    def _blame_for(self, left: Sequence[TracedCall], sizes: Mapping[int, int], moment: str) -> None:
+    def _blame_for(
+        self, left: Sequence[TracedCall], init: Sequence[TracedCall], moment: str
+    ) -> None:
         """Raise WrongError if the driver leaked anything except memory of another task.
 
-        sizes: of the blocks of memory, in bytes, by their addresses.
+        init: the steps of init.
         """
         memory = call_trace.UNDOES["kfree"]
         owners: dict[str, list[TracedCall]] = {}
@@ -301,7 +301,8 @@ class DriverSession:
             functions = [self._source(step.caller)[0], step.caller.split("+")[0]]
             owner = ""
             if step.name == memory:
-                owner = self.blame.owner_of_memory(functions, sizes[step.about])
+                by_init = any(step is done for done in init)
+                owner = self.blame.owner_of_memory(functions, by_init, self._open_leaks)
             owners.setdefault(owner, []).append(step)
         for owner, steps in owners.items():
             message = call_trace.in_words(steps, self._place)
@@ -358,6 +359,18 @@ class DriverSession:
         error = wrong(TOGETHER, ran, want, f"a data race: {places[0]} {uses}")
         if not self.blame.takes(owner, error.finding):
             raise error
+
+    def _open_leaks(self) -> bool:
+        """Return whether a file that is only opened and closed leaks memory."""
+        with DriverSession(self.machine, self.module, self.patience) as other:
+            try:
+                other.must_load()
+                other.ask(["open 0 rw", "close 0"])
+                done = call_trace.read(call_trace.steps(other.ask(call_trace.REQUESTS)[-1]))
+            except WrongError:
+                return False
+        init = len(call_trace.remaining(call_trace.in_init(done)))
+        return len(call_trace.remaining(done)) > init
 
     def _is_counter(self, distance: int) -> bool:
         """Return whether a variable is the counter that the file calls shows.

@@ -116,15 +116,13 @@ def _seeking() -> list[DriverCase]:
         case("lseek by 4 GB, which needs all bits", f"seek 0 {1 << 32} {SET}", EINVAL),
         case("lseek before the beginning", f"seek 0 -1 {SET}", EINVAL),
         case("SEEK_CUR by the largest offset", f"seek 0 {most} {CUR}", EINVAL),
-        case("SEEK_DATA is not supported", f"seek 0 0 {3}", EINVAL),
-        case("an unknown whence", "seek 0 0 99", EINVAL),
         case("close", "close 0", 0),
     ]
 
 
 def _opening() -> list[DriverCase]:
     """Return the cases of the task "open"."""
-    written = f"{BEGINNING}13\n21\n13\n" + MANY * "0\n"
+    written = f"{BEGINNING}13\n13\n6765\n" + MANY * "0\n"
     fit = (BYTES - len(written)) // len(f"{expected_values.digits(MAX_N)}\n")
     largest = MAX_N
     return [
@@ -139,9 +137,9 @@ def _opening() -> list[DriverCase]:
         case("write to the first file", "write 0 7", 1),
         case("look at the memory of the first file again", "opened 0", 1),
         case("look at the memory of the second file again", "opened 1", 1),
-        case("write to the first file again", "write 0 8", 1),
-        case("look at the memory of the first file once more", "opened 0", 1),
         case("write to the last file", "write 2 7", 1),
+        case("write to the first file again", "write 0 20", 2),
+        case("look at the memory of the first file once more", "opened 0", 1),
         case("close", "close 2", 0),
         case("close", "close 1", 0),
         case("close", "close 0", 0),

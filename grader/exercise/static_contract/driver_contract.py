@@ -44,7 +44,7 @@ LOCKS = (
 # Functions that acquire no resource that must be released.
 HARMLESS = re.compile(
     r"first_(may_fault|copies|atomic)|cdev_init|kmalloc_caches|random_kmalloc_seed|compat_ptr_ioctl|__this_module"
-    r"|(fixed_size|no_seek_end|generic_file|no|noop|default)_llseek|vfs_setpos|nonseekable_open"
+    r"|(no|noop)_llseek|nonseekable_open"
     r"|_?printk|dump_stack|_ctype"
     r"|raw_copy_(to|from)_user|_?copy_(to|from)_user|clear_user|__clear_user|copy_user_\w+"
     r"|__(get|put)_user_\w+|__(check_object_size|copy_overflow|virt_addr_valid|access_ok)"
@@ -63,6 +63,7 @@ HARMLESS = re.compile(
 INSTEAD = {
     r"_?copy_.*|simple_(read|write)_\w+": "write the function yourself, with copy_to_user",
     r"__register_chrdev|register_chrdev_region|(__)?class_create": "for example misc_register",
+    r"\w+_llseek\w*|vfs_setpos": "write the function yourself",
     r"_*k\w*alloc\w*|_*kmem\w*|__get_free\w*": "for example kmalloc or kzalloc",
 }
 
@@ -94,6 +95,14 @@ INLINE = re.compile(
     r"|(?:arch_)?__(?:test_and_)?(?:set|clear|change)_bit\w*|(?:__|raw_|this_)+cpu_\w+"
     r"|__builtin_(?:mem|str)\w+"
 )
+# Atomic functions that return what they have read. locks.c could not tell such a read, which needs
+# the lock like any other, from the count of a call.
+ATOMIC = re.compile(
+    r"(?:arch|raw)_\w*(?:atomic|bit|xchg)\w*|\w*xchg\w*|\w*test_and_(?:set|clear|change)\w*"
+    r"|__(?:atomic|sync)_\w+|atomic\w*_(?:fetch|return|test|unless|positive|negative|not_zero)\w*|(?:refcount|kref)_\w+"
+)
+# A second name of a variable. As the name of a constant it hides the accesses from the compiler.
+ALIAS = re.compile(r"_*(?:alias|weakref|ifunc|symver)_*")
 # race.c does not see variables that each CPU has for itself.
 PER_CPU = re.compile(r"\w*_PER_CPU\w*|per_cpu\w*|(?:get|put)_cpu_\w+")
 # Macros of kernel headers that join two words, and so could hide one of the words above.
@@ -114,6 +123,8 @@ WORDS = {
     ASSEMBLY: "only C and functions of the kernel",
     INLINE: "plain C for accesses to memory",
     LOCAL: "atomic64_t, or a lock, for a number that callers share",
+    ATOMIC: "atomic64_inc, atomic64_read and the like, or a lock, for a number that callers share",
+    ALIAS: "one name for each variable",
     JOINED: "names that are written in one word",
 }
 

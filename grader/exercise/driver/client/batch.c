@@ -71,13 +71,11 @@ static void do_write(const struct request *r)
 	char text[64];
 	size_t size;
 	struct memory m;
-	bool at_end;
 
 	snprintf(text, sizeof(text), "%s", word(r, 2));
 	size = unescape(text);
 	/* The mapped half of twice the size is exactly the text. */
-	at_end = size % 2;
-	if (!memory_map(&m, size << at_end, at_end ? "half" : "good"))
+	if (!memory_map(&m, 2 * size, size % 2 ? "half" : "good"))
 		return;
 	memset(m.pages, '9', m.size);
 	memcpy(m.address, text, size);
@@ -110,10 +108,12 @@ static void do_bad_write(const struct request *r)
 {
 	struct memory m;
 
-	if (!memory_map(&m, 2, word(r, 2)))
+	size_t size = (size_t)number(r, 2);
+
+	if (!memory_map(&m, size, word(r, 3)))
 		return;
-	memset(m.pages, '1', m.size);
-	answer(write(file(r), m.address, 2));
+	memset(m.pages, '0', m.size);
+	answer(write(file(r), m.address, size));
 	memory_unmap(&m);
 }
 
@@ -244,6 +244,7 @@ static void do_load(const struct request *r)
 	int fd = open(word(r, 1), O_RDONLY | O_CLOEXEC);
 	int steps = steps_file(word(r, 2));
 	char parameters[128];
+	int ret, loaded;
 
 	snprintf(parameters, sizeof(parameters), "report=%d", steps);
 	for (int i = 3; i < r->count; i++) {
@@ -252,7 +253,14 @@ static void do_load(const struct request *r)
 		snprintf(parameters + used, sizeof(parameters) - used, " %s",
 			 r->word[i]);
 	}
-	answer(fd < 0 ? -1 : syscall(SYS_finit_module, fd, parameters, 0));
+	ret = fd < 0 ? -1 : (int)syscall(SYS_finit_module, fd, parameters, 0);
+	answer(ret);
+	if (!ret) {
+		loaded = open(PARAMETERS "loaded", O_WRONLY | O_CLOEXEC);
+		if (loaded < 0 || write(loaded, "1", 1) != 1)
+			perror(PARAMETERS "loaded");
+		close(loaded);
+	}
 	if (steps >= 0)
 		close(steps);
 	if (fd >= 0)

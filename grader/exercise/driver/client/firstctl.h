@@ -8,16 +8,17 @@
  * a request without TEXT has an empty one.
  *
  *	open, close, seek, ioctl, sync	see batch.h
- *	read H SIZE [good|null|half|fresh]
- *	pread H SIZE OFFSET	the return value, bytes touched, the text
+ *	read H SIZE [good|null|half|fresh|THERE]
+ *	pread H SIZE OFFSET [...]	the return value, bytes touched, the text;
+ *				only THERE bytes of the buffer are mapped
  *	write H TEXT		if the size is even, digits follow the text in
  *				memory; if it is odd, the memory ends there
  *	longwrite H TEXT SIZE	zero bytes follow the text
- *	badwrite H null|half	write two bytes from NULL, or with half of them
- *				unmapped
+ *	badwrite H SIZE null|THERE	write SIZE zeros from NULL, or with only
+ *				THERE of them mapped
  *	fill H TEXT		write until a write fails: the number of writes,
  *				and the error
- *	info H [null|half]	lines, bytes, room, mine
+ *	info H [null|THERE]	lines, bytes, room, mine
  *	clear H
  *	show NAME, store NAME TEXT	an attribute in sysfs
  *	stat			the kind and mode of the device

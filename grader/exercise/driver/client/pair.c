@@ -678,20 +678,30 @@ static void set_killed(const char *value)
 	close(fd);
 }
 
-/* Make a call of the kind @argument, as a thread that is killed at its lock. */
+struct killed_call {
+	const char *kind;
+	int fd;
+};
+
+/* Open the file for a call of this kind. */
+static int open_for(const char *kind)
+{
+	if (!strcmp(kind, "store"))
+		return open_attribute("calls", O_WRONLY);
+	if (!strcmp(kind, "lines") || !strcmp(kind, "calls"))
+		return open_attribute(kind, O_RDONLY);
+	return open(FIRST_DEVICE, O_RDWR | O_CLOEXEC);
+}
+
+/* Make a struct killed_call, as a thread that is killed when it waits for a lock. */
 static void *make_killed_call(void *argument)
 {
-	const char *kind = argument;
-	bool store = !strcmp(kind, "store");
+	const struct killed_call *call = argument;
+	const char *kind = call->kind;
 	struct first_info info;
 	char text[32];
-	int fd;
+	int fd = call->fd;
 
-	if (store || !strcmp(kind, "lines") || !strcmp(kind, "calls"))
-		fd = open_attribute(store ? "calls" : kind,
-				    store ? O_WRONLY : O_RDONLY);
-	else
-		fd = open(FIRST_DEVICE, O_RDWR | O_CLOEXEC);
 	set_killed("1");
 	if (!strcmp(kind, "write"))
 		(void)!write(fd, "3", 1);
@@ -701,7 +711,7 @@ static void *make_killed_call(void *argument)
 		ioctl(fd, FIRST_IOC_INFO, &info);
 	else if (!strcmp(kind, "clear"))
 		ioctl(fd, FIRST_IOC_CLEAR);
-	else if (store)
+	else if (!strcmp(kind, "store"))
 		(void)!write(fd, "0", 1);
 	else
 		(void)!read(fd, text, sizeof(text));
@@ -715,22 +725,23 @@ static void *make_killed_call(void *argument)
  */
 static void do_killed(const char *kind)
 {
+	struct killed_call call = { kind, open_for(kind) };
 	pthread_t thread;
 	int status = 0;
-	pid_t child = fork();
+	pid_t child = call.fd < 0 ? -1 : fork();
 
 	if (child < 0) {
 		printf("%d\n", -errno);
 		return;
 	}
 	if (!child) {
-		if (pthread_create(&thread, NULL, make_killed_call,
-				   (void *)kind))
+		if (pthread_create(&thread, NULL, make_killed_call, &call))
 			_exit(1);
 		pthread_join(thread, NULL);
 		_exit(1);
 	}
 	waitpid(child, &status, 0);
+	close(call.fd);
 	set_killed("0");
 	if (WIFEXITED(status) && WEXITSTATUS(status))
 		printf("%d\n", -ECHILD);
