@@ -87,6 +87,7 @@ check "import-linter" layers
 check workflows workflows
 check markdown markdown
 check vocabulary vocabulary
+check "mypy tests" scripts/python.sh -m mypy --config-file tests/mypy.ini --cache-dir build/mypy-tests tests
 check mypy scripts/python.sh -m mypy --strict --cache-dir build/mypy grader electives handouts/pictures handouts/figures scripts/module.py
 
 if [ "${#failed[@]}" -gt 0 ]; then

@@ -151,8 +151,9 @@ def mutants(number: int) -> Iterator[Mutant]:
                 if "fib_assert" not in source[first:last]:
                     line = source.count("\n", 0, begin) + 1
                     text = PRAGMAS + source[:begin] + new + source[end:]
-                    lines = map(_one_line, (above, source[first:last], after))
-                    yield Mutant(number, task.name, part.file, part.function, line, *lines, text)
+                    yield Mutant(number, task.name, part.file, part.function, line,
+                                 _one_line(above), _one_line(source[first:last]),
+                                 _one_line(after), text)  # fmt: skip
 
 
 def _one_line(text: str) -> str:

@@ -16,6 +16,7 @@ from grader import compare
 from grader.base import paths
 from grader.base.errors import LabError
 from grader.exercise.files import stages
+from grader.exercise.files.stages import Stage
 from grader.measure.comparison import Compared
 from grader.scoring import stage_comparison
 from grader.scoring.stage_comparison import ComparisonRow
@@ -98,7 +99,7 @@ def test_a_directory_without_a_number_takes_that_of_the_other(tmp_path):
 
 
 def test_n_is_chosen_from_both_manifests():
-    def pair(one, two):
+    def pair(one: int, two: int) -> tuple[Stage, Stage]:
         directories = {s.number: s.directory for s in stages.find(paths.STAGES)}
         return compare.pair(directories[one], directories[two], None)
 

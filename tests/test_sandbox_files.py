@@ -218,7 +218,7 @@ def test_a_module_is_the_same_as_outside(kernel: Kernel, tmp_path: Path) -> None
     if not (stages.kit(2).directory / "fib.c").is_file():
         pytest.skip("an export has no source of the reference")
     built = stage_module.build(stages.kit(2), kernel)
-    assert built.ok, built.log
+    assert built.ok, built.cause
     made, folder = built.module.path, built.module.directory
     whole = made.read_bytes()
     for path in (made, folder / "fibdrv.o", folder / "stage/fib.o"):
