@@ -277,7 +277,11 @@ RIGHT_DRIVERS = {
         "static u32 first_lines;\n": "static u32 first_lines __read_mostly;\n",
         "\tinput[size] = '\\0';\n": "\tmemset(input + size, 0, sizeof(input) - size);\n"
         "\tif (strchr(input, '-') || strnlen(input, size) > FIRST_INPUT)\n\t\treturn -EINVAL;\n",
-        'sysfs_emit(buf, "%u\\n", lines)': 'sysfs_emit(buf, "%.*s%-u%s%c", 3, "", lines, "", 10)',
+        '\treturn sysfs_emit(buf, "%u\\n", lines);\n': (
+            "\tsize_t size = 1;\n\n\tfor (u32 rest = lines; rest > 9; rest /= 10)\n\t\tsize++;\n"
+            "\tbuf[size] = '\\n';\n\tfor (size_t i = size; i; lines /= 10)\n"
+            "\t\tbuf[--i] = '0' + lines % 10;\n\treturn size + 1;\n"
+        ),
     },
 }
 

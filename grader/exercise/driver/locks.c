@@ -304,6 +304,9 @@ void locks_released(const void *lock)
  * @key: its address, rounded down to 8 bytes, or NOTEBOOK
  * @task: the only task that has accessed the variable; NULL if there are more
  * @locks: the locks that have protected all accesses since then
+ * @checked: whether it is the driver's own memory. Other memory may be used for
+ *	several purposes, one after the other, such as a page for an attribute's
+ *	text. So it needs a lock only if one of its accesses has a lock.
  * @written: whether one of these accesses is a write
  * @reported: whether a missing lock was printed
  * @bare_writes: whether the access at @bare is a write
@@ -314,6 +317,7 @@ static struct variable {
 	unsigned long key;
 	struct task_struct *task;
 	const void *locks[MOST_LOCKS];
+	bool checked;
 	bool written;
 	bool reported;
 	bool bare_writes;
@@ -356,6 +360,7 @@ static void begin_sharing(struct variable *variable, bool on_bus)
 static struct variable *variable_at(unsigned long address)
 {
 	unsigned long key = address & ~7ul;
+	bool own = within_module(address, THIS_MODULE) || is_in_block(address);
 
 	if (is_notebook(address))
 		key = NOTEBOOK;
@@ -368,7 +373,7 @@ static struct variable *variable_at(unsigned long address)
 		report_full("full_variables", MOST_VARIABLES);
 		return NULL;
 	}
-	variables[known] = (struct variable){ .key = key, .task = current };
+	variables[known] = (struct variable){ key, current, .checked = own };
 	return &variables[known++];
 }
 
@@ -428,6 +433,7 @@ void locks_access(unsigned long address, bool write, bool marked, void *place)
 		goto unlock;
 	if (variable->task)
 		begin_sharing(variable, on_bus);
+	variable->checked |= holds_any(false);
 	kept = keep_held(variable, write, on_bus);
 	variable->written |= write;
 	if (!kept && !variable->bare) {
@@ -437,7 +443,7 @@ void locks_access(unsigned long address, bool write, bool marked, void *place)
 		variable->other = place;
 	}
 	if (variable->bare && variable->other && variable->written &&
-	    !variable->reported) {
+	    variable->checked && !variable->reported) {
 		variable->reported = true;
 		found = *variable;
 	}
