@@ -293,14 +293,16 @@ ESTIMATED = """
 @pytest.mark.once
 @pytest.mark.parametrize(
     ("body", "name"),
-    [(body, SEARCH) for body in (IN_STEPS, IN_FRONT, ESTIMATED)] + [(IN_STEPS, "_Z1av")],
+    [(body, SEARCH) for body in (IN_STEPS, IN_FRONT, ESTIMATED)]
+    + [(IN_STEPS, "_Z1av"), (IN_STEPS, "_vgr00000ZU_none_first")],
 )
 def test_a_linear_search_takes_too_many_instructions(kernel: Path, body: str, name: str) -> None:
-    """A tool could show the last name as that of a C++ function."""
+    """A tool could show the last names as those of a C++ function and of the function first()."""
     kit = kits("look")
     text = re.sub(
         r"\t/\* task 5 \{.*?\} task 5,.*?\*/\n", lambda _: body, kit.text, flags=re.DOTALL
     )
+    text = text.replace(f"\n{SEARCH}(", f"\n__attribute__((noipa)) {SEARCH}(")
     linear = Variant("linear", "", text.replace(SEARCH, name), kit.where)
     tests = built(kernel, kernels.PLAIN)
     plain, *own = (variants.build(kernel, tests, one) for one in (variants.KERNEL, kit, linear))
@@ -333,6 +335,57 @@ def test_a_third_of_the_array_may_not_be_slow(kernel: Path, begin: int) -> None:
     counted = points._Counted([plain, own], slow, 5, points.FEW_REGIONS, points.PARTS)
     found = counted.too_many(points.ACROSS, lambda _: points.ENOUGH_ACROSS, "x")
     assert "2 are required" in found
+
+
+# Ways to move the regions from `to` to `from` that need additional memory, or that work for at most
+# 256 regions: the code that replaces memmove(), and the expected problem of tasks 1 to 4.
+MOVED = "memmove(from, to, (type->cnt - idx) * sizeof(*to));"
+COPIED = "memcpy(from, memcpy(copy, to, bytes), bytes);"
+MOVES = {
+    "at most 256": (MOVED.replace("type->cnt - idx", "min(type->cnt - idx, 256ul)"), "^seed "),
+    "kmalloc": (
+        f"void *copy = kmalloc(bytes, GFP_KERNEL);\n{COPIED}\nkfree(copy);",
+        r"^it calls kmalloc\(\) before the slab allocator is available$",
+    ),
+    "a static table": (
+        f"static struct memblock_region copy[8300];\n{COPIED}",
+        "^it has 199,200 bytes of static variables; at most 1,024 are allowed",
+    ),
+    "a local array": (
+        f"struct memblock_region copy[8300];\n{COPIED}",
+        r"add_range.c:\d+:\d+: error: the frame size of \d+ bytes is larger than 2048 bytes",
+    ),
+    "a variable-length array": (f"char copy[bytes];\n{COPIED}", r"\[-Werror=vla"),
+    "alloca": (f"void *copy = __builtin_alloca(bytes);\n{COPIED}", r"\[-Werror=alloca"),
+    "recursion": ("moved(from, to, type->cnt - idx);", "^AddressSanitizer: stack-overflow"),
+}
+RECURSION = """
+static void moved(struct memblock_region *from, struct memblock_region *to, unsigned long count)
+{
+	if (count) {
+		struct memblock_region copy = *to;
+
+		moved(from + 1, to + 1, count - 1);
+		*from = copy;
+	}
+}
+"""
+
+
+@pytest.mark.once
+@pytest.mark.parametrize("name", MOVES)
+def test_the_regions_may_be_many_and_move_in_place(
+    kernel: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    move, problem = MOVES[name]
+    kit = kits("look")
+    text = kit.text.replace(
+        MOVED, f"size_t bytes __maybe_unused = (type->cnt - idx) * sizeof(*to);\n{move}"
+    ).replace("\nstatic ", f"{RECURSION}\nstatic ", 1)
+    assert move in text
+    monkeypatch.setattr(variants, "solution", lambda: Variant(name, "", text, kit.where))
+    for number, finding in enumerate(points.judge(Progress(), 1)[: points.LAST_MODE], 1):
+        assert finding and re.search(problem, finding.cause), (number, finding)
 
 
 def _with(text: str, solved: int) -> str:
@@ -456,17 +509,18 @@ def test_the_share_is_read_from_perfs_table() -> None:
 
 def test_callgrinds_file_is_read() -> None:
     text = (
-        "desc: Trigger: Client Request: append 64\nfl=/x/memblock.c\nfn=outer\n10 5\n"
-        "cfn=inner.isra.0'2\ncalls=1 20\n11 30\n12 1\nfn=inner.isra.0\n20 30\n"
+        "desc: Trigger: Client Request: append 64\nob=/y/states\nfl=/x/memblock.c\nfn=outer\n10 5\n"
+        "cob=/lib/libc.so\ncfn=inner.isra.0'2\ncalls=1 20\n11 30\n12 1\nfn=inner.isra.0\n20 30\n"
+        "fl=/x/states.c\nfn=main\n1 4\nob=/lib/libc.so\nfl=string.c\nfn=memmove\n1 7\n"
     )
     part = callgrind.parse(text)
     assert part.name == "append 64"
     assert (part.total(), part.instructions_of("inner"), part.instructions_of("outer")) == (
-        36,
+        47,
         30,
         6,
     )
-    assert part.inside({"outer", "inner.isra.0"}) == 36
+    assert part.inside("states", ["states.c"]) == 36
     assert part.with_called("inner", "other") == 30
     assert part.with_called("inner", "outer") == 0
 

@@ -23,25 +23,29 @@ class ProfilePart:
     """A dump of callgrind: its name, and the instructions of functions and of calls."""
 
     name: str  # the name that the program gave the dump; "" for the last dump
-    # Instructions of each function itself, without its callees.
-    own: Counter[str] = field(default_factory=Counter)
+    # Instructions of each function itself, without its callees, by (program or library, source
+    # file, function).
+    own: Counter[tuple[str, str, str]] = field(default_factory=Counter)
     calls: Counter[tuple[str, str]] = field(default_factory=Counter)  # by (caller, called)
 
     def total(self) -> int:
         """Return the number of all instructions."""
         return sum(self.own.values())
 
-    def inside(self, functions: Collection[str]) -> int:
-        """Return the instructions of these functions, including code inlined into them.
+    def inside(self, program: str, but: Collection[str]) -> int:
+        """Return the instructions of the program, except those of its source files `but`.
 
-        The source file would not tell them apart: callgrind gives a function the file of its first
-        instruction, which may be inlined from another file.
+        The result does not depend on the names of functions, because valgrind changes some names.
         """
-        return sum(cost for name, cost in self.own.items() if name in functions)
+        return sum(
+            cost
+            for (binary, file, _), cost in self.own.items()
+            if Path(binary).name == program and Path(file).name not in but
+        )
 
     def instructions_of(self, function: str) -> int:
         """Return a function's own instructions, including compiler-made clones such as .isra.0."""
-        return sum(cost for name, cost in self.own.items() if _is(name, function))
+        return sum(cost for (*_, name), cost in self.own.items() if _is(name, function))
 
     def with_called(self, function: str, but: str) -> int:
         """Return a function's instructions with its callees, except in calls by one caller.
@@ -62,12 +66,16 @@ def _is(name: str, function: str) -> bool:
 def parse(text: str) -> ProfilePart:
     """Parse callgrind's output, written without compressed names and positions."""
     part = ProfilePart("")
-    function = called = ""
+    binary = file = function = called = ""
     in_call = False
     for line in text.splitlines():
         if line.startswith("desc: Trigger: "):
             trigger = re.search(r"Client Request: (.*)", line)
             part.name = trigger[1].strip() if trigger else ""
+        elif line.startswith("ob="):
+            binary = line[3:]
+        elif line.startswith("fl="):
+            file = line[3:]
         elif line.startswith("fn="):
             function = line[3:].split("'")[0]
         elif line.startswith("cfn="):
@@ -80,7 +88,7 @@ def parse(text: str) -> ProfilePart:
                 part.calls[function, called] += cost
                 in_call = False
             else:
-                part.own[function] += cost
+                part.own[binary, file, function] += cost
     return part
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-"""Reject a function that could end the test program or fake its output.
+"""Reject a function that could end the test program or fake its output, or that has a large table.
 
 The function is linked into the tests. If it ran before them, called the C library or replaced a
 part of it, it could print any result; so its object is compared with the object of the kernel's
@@ -18,6 +18,9 @@ from grader.sandbox import ResourceLimits, run
 LIMITS = ResourceLimits(wall_seconds=60, cpu_seconds=30)
 # Symbols that the compiler uses by itself, or that every kernel has.
 USUAL = {"memcpy", "memmove", "memset", "memcmp", "_GLOBAL_OFFSET_TABLE_", "__stack_chk_fail"}
+# A static table has a bound, and the array of regions has none.
+MOST_VARIABLES = 1024
+VARIABLES = re.compile(r"^ *\d+ \.t?(?:data|bss)\S* +([0-9a-f]+)", re.MULTILINE)
 BEFORE_MAIN = re.compile(r"\.(?:preinit_array|init_array|fini_array|ctors|dtors|init|fini)\b")
 SYSTEM_CALL = re.compile(r"\t(syscall|sysenter|int +\$0x80)\b")
 
@@ -32,13 +35,19 @@ def violation(own: Path, kernels: Path) -> str:
         return f"it defines {min(defined)} for the whole program: make it static"
     if BEFORE_MAIN.search(_said(own, "objdump", "-h")):
         return "it has a constructor or destructor"
+    added = _variables(own) - _variables(kernels)
+    if added > MOST_VARIABLES:
+        return (
+            f"it has {added:,} bytes of static variables; at most {MOST_VARIABLES:,} are allowed,"
+            " because an array may have more regions than any table"
+        )
     call = SYSTEM_CALL.search(_said(own, "objdump", "-d", "--no-show-raw-insn"))
     return f"it makes a system call ({call[1]})" if call else ""
 
 
-def functions(out: Path) -> set[str]:
-    """Return the names that the object defines, also those of static functions."""
-    return _names(out, "--defined-only")
+def _variables(out: Path) -> int:
+    """Return the size of the object's writable variables."""
+    return sum(int(size, 16) for size in VARIABLES.findall(_said(out, "objdump", "-h")))
 
 
 def _names(out: Path, *options: str) -> set[str]:

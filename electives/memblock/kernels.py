@@ -96,6 +96,10 @@ class VariantNotBuiltError(LabError):
         super().__init__(problem, "correct the source")
 
 
+# tools/lib/slab.c implements kmalloc() by malloc(), but no kernel has it as early as memblock.
+SLAB, EARLY_SLAB = "slab.o", "early_slab"
+# The kernel's own limit on 64 bits. The sanitizers' larger stack frames must not exceed it, either.
+STACK = ("-Werror=frame-larger-than=2048", "-Werror=vla", "-Werror=alloca")
 # The stack holds no code, not even that of nested functions, because callgrind counts the
 # instructions by file, and code on the stack belongs to none.
 DATA_STACK = "-Wl,-z,noexecstack"
@@ -162,7 +166,8 @@ class BuiltTests:
         (out / "memblock.c").write_text(text, encoding="utf-8")
         if where and (message := self._refused(where, name, out)):
             raise VariantNotBuiltError(message)
-        self.run(self.compiler("-c", "-o", made, str(out / "memblock.c")), name, out)
+        compile_ = self.compiler(*STACK, "-c", "-o", made, str(out / "memblock.c"))
+        self.run(compile_, name, out)
         main = [made if word == "memblock.o" else word for word in self.link]
         main[main.index("-o") + 1] = str(out / "main")
         beside = [f"{source}.o" for source in self.way.main]
@@ -248,11 +253,12 @@ def _build(kernel: Path, way: Way, tree: Path) -> None:
     asked = ("-n", "-o", "include", *way.variables)
     compile_ = _command(_make(folder, *asked, "-W", "memblock.c", "memblock.o"), "-c")
     link = _command(_make(folder, *asked, "-W", "main.o", "main"), "main.o")
+    link = tuple(f"{EARLY_SLAB}.o" if word == SLAB else word for word in link)
     passed = _passed(folder) if way.link_main else 0
     made = BuiltTests(way, folder, compile_, link, passed)
     # The sanitizers examine the judged function, and make these files several times slower.
     flags = ("-fno-sanitize=all", "-iquote", str(HARNESS), "-iquote", str(test_record.INCLUDE))
-    for source_ in dict.fromkeys((*way.sources, *way.main)):
+    for source_ in dict.fromkeys((*way.sources, *way.main, EARLY_SLAB)):
         path = HARNESS / f"{source_}.c"
         made.run(made.compiler(*flags, "-c", "-o", f"{source_}.o", str(path)), path.name)
     commands = {"compile": compile_, "link": link, "passed": passed}

@@ -17,7 +17,7 @@ from grader.base.progress import Progress
 
 SEEDS = 1000
 MOST_SEEDS = 1_000_000
-MANY_SEEDS = 100
+MANY = 100  # seeds of the random test with many regions, each of which takes longer
 # Kinds of operations in the random test of tasks 1 to 4: see harness/random.c.
 MODES = {1: "", 2: "ox", 3: "ogf", 4: runner.ALL}
 LAST_MODE, INSTRUCTIONS = 4, 5
@@ -70,13 +70,10 @@ def judge(progress: Progress, seed: int) -> list[Finding | None]:
                 ACROSS, lambda regions: ENOUGH_ACROSS, f"a range across {counted.across} regions"
             )
             if right:
-                # Only the search of the last task depends on the number of regions.
-                many = runner.random_test(
-                    out, runner.ALL + runner.MANY_REGIONS, drawn * SEEDS, MANY_SEEDS
+                counted = _Counted(plain, own, drawn, MANY_REGIONS, PARTS)
+                wrong[INSTRUCTIONS] = counted.too_many(
+                    STATES, lambda n: n // REGIONS_A_FACTOR, f"{len(STATES)} calls"
                 )
-                wrong[INSTRUCTIONS] = many.wrong or _Counted(
-                    plain, own, drawn, MANY_REGIONS, PARTS
-                ).too_many(STATES, lambda n: n // REGIONS_A_FACTOR, f"{len(STATES)} calls")
     except VariantNotBuiltError as error:
         return [Finding("build-failed", error.problem)] * len(numbers)
     return [Finding("wrong", message) if message else None for message in wrong.values()]
@@ -90,8 +87,9 @@ def _built(kernel: Path, way: Way, variant: Variant, progress: Progress) -> Path
 
 def _tried(out: Path, number: int, drawn: int) -> str:
     wrong = ""
-    for mode in (MODES[number], MODES[number] + runner.SINGLE_BYTES):
-        wrong = wrong or runner.random_test(out, mode, drawn * SEEDS, SEEDS).wrong
+    for letters, seeds in (("", SEEDS), (runner.SINGLE_BYTES, SEEDS), (runner.MANY_REGIONS, MANY)):
+        mode = MODES[number] + letters
+        wrong = wrong or runner.random_test(out, mode, drawn * SEEDS, seeds).wrong
     if wrong or number != LAST_MODE:
         return wrong
     message = runner.kernels_tests(out).wrong

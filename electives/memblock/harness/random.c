@@ -23,6 +23,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/time.h>
 #include <unistd.h>
 
@@ -38,6 +39,8 @@ _Static_assert(PAGE_SIZE == 4096,
 #define FEWEST_MANY 130u
 #define MOST_MANY 500u
 #define MANY_REGIONS 1024u
+/* The size of the kernel's stack. */
+#define STACK_BYTES (16ul << 10)
 /* The limit of processor time for the operations of a seed, which take milliseconds. */
 #define SECONDS 5
 
@@ -250,10 +253,8 @@ static void begin(void)
 	model_clear(&model, may('m') ? MOST_PAGES : PAGES);
 	number = 0;
 	failed = false;
-	if (may('g'))
-		add_home(0);
-	if (!may('b'))
-		add_home(model.pages - HOME);
+	/* Without mode b, only the memory above all ranges always has room for a new array. */
+	add_home(may('b') ? 0 : model.pages - HOME);
 	if (may('g'))
 		memblock.memory.max = 4u << pick(4);
 	if (may('m'))
@@ -293,6 +294,20 @@ static void ask_attributes(void)
 			reserved_array = like(&type->regions[i]);
 }
 
+/*
+ * Make the memory below STACK_BYTES of free stack inaccessible. The compiler limits each frame, but
+ * a recursive function has a frame for each region. Only for mode m, because a report of the
+ * address sanitizer takes more of the stack.
+ */
+static bool limit_stack(void)
+{
+	uintptr_t end = (uintptr_t)__builtin_frame_address(0) - STACK_BYTES;
+
+	return mmap((void *)((end - STACK_BYTES) & -PAGE_SIZE), STACK_BYTES,
+		    PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1,
+		    0) != MAP_FAILED;
+}
+
 int main(int argc, char **argv)
 {
 	unsigned long first, seeds, operations;
@@ -318,6 +333,8 @@ int main(int argc, char **argv)
 	set_mode("g");
 	ask_attributes();
 	set_mode(argv[4]);
+	if (may('m') && !limit_stack())
+		return 2;
 	for (seed = first; seed < first + seeds; seed++) {
 		state = (seed + 1) * 0x9e3779b97f4a7c15ull;
 		setitimer(ITIMER_VIRTUAL,

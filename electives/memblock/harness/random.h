@@ -8,9 +8,9 @@
 #include "model.h"
 
 /*
- * Number of pages at the low end of the memory that no operation changes if arrays grow. They have
- * space for two arrays of at most 4 pages, for the arrays that these replaced, and for an array
- * that doubles twice. Without mode b, the high end has as many such pages.
+ * Number of pages of memory that no operation changes: in mode b at the low end, otherwise at the
+ * high end. They have space for two arrays of at most 4 pages, for the arrays that these replaced,
+ * and for an array that doubles twice.
  */
 #define HOME 32u
 
