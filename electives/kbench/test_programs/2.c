@@ -10,6 +10,7 @@
 #define TINY 3000000
 #define TWICE 1000
 #define FAR 5000
+#define KINDS 8
 
 /* make elective=kbench check draws the seed. */
 #define SEED 1
@@ -131,7 +132,7 @@ static int large_blocks(void)
  * - glibc examines only the first seven free blocks of a small size, so @before
  *   must be below seven.
  */
-static int free_twice(unsigned int size, int before, int after)
+static int free_twice(unsigned int size, int before, int after, int stay)
 {
 	static void *others[TWICE], *between[TWICE];
 	int count = before + 1 + after;
@@ -145,7 +146,13 @@ static int free_twice(unsigned int size, int before, int after)
 			return 1;
 		}
 	}
-	TELL_LEFT(count, count);
+	TELL_LEFT(count + stay, count + stay * size);
+	for (int i = 0; i < stay; i++) {
+		if (!malloc(size)) {
+			printf("no memory for a block that stays\n");
+			return 1;
+		}
+	}
 	for (int i = 0; i < count; i++)
 		free(others[i]);
 	free(others[before]);
@@ -153,32 +160,49 @@ static int free_twice(unsigned int size, int before, int after)
 	return 0;
 }
 
+/* Allocate blocks of one kind. */
+static int allocate_far(void **far, int count, unsigned int size)
+{
+	for (int i = 0; i < count; i++) {
+		far[i] = malloc(size);
+		if (!far[i])
+			return 0;
+	}
+	return 1;
+}
+
 /*
- * Allocate blocks of two sizes while many blocks of both are free. The free
- * blocks of one size are far from those of the other, in memory and in time, so
- * a search for the next one of the right size takes many instructions.
+ * Allocate blocks of eight kinds while many blocks of each are free. Each kind
+ * has sizes that are rounded up to another power of two, 16 to 2048. If a list
+ * holds free blocks of two kinds, malloc must search for the next one of the
+ * right size, because all blocks of a kind are freed one after the other. Half
+ * of the blocks of the kinds are allocated in the order in which they were
+ * freed, the others in the opposite order.
  */
 static int far_blocks(void)
 {
-	static void *far[2][FAR];
-	unsigned int size[2] = { 1 + draw(16), 17 + draw(2000) };
+	static void *far[KINDS][FAR];
+	unsigned int size[KINDS];
 
-	for (int kind = 0; kind < 2; kind++)
-		for (int i = 0; i < FAR; i++) {
-			far[kind][i] = malloc(size[kind]);
-			if (!far[kind][i])
-				return 1;
-		}
-	for (int kind = 0; kind < 2; kind++)
-		for (int i = 0; i < FAR; i++)
-			free(far[kind][i]);
-	for (int i = 0; i < FAR; i++) {
-		far[0][i] = malloc(size[draw(2)]);
-		if (!far[0][i])
+	for (int kind = 0; kind < KINDS; kind++) {
+		unsigned int below = kind ? 8u << kind : 0;
+
+		size[kind] = below + 1 + draw(below ? below : 16);
+		if (!allocate_far(far[kind], FAR, size[kind]))
 			return 1;
 	}
-	for (int i = 0; i < FAR; i++)
-		free(far[0][i]);
+	for (int kind = 0; kind < KINDS; kind++)
+		for (int i = 0; i < FAR; i++)
+			free(far[kind][i]);
+	for (int kind = 0; kind < KINDS; kind++)
+		if (!allocate_far(far[kind], FAR / 2, size[kind]))
+			return 1;
+	for (int kind = KINDS; kind-- > 0;)
+		if (!allocate_far(far[kind] + FAR / 2, FAR / 2, size[kind]))
+			return 1;
+	for (int kind = 0; kind < KINDS; kind++)
+		for (int i = 0; i < FAR; i++)
+			free(far[kind][i]);
 	return 0;
 }
 
@@ -239,10 +263,10 @@ int main(void)
 {
 	static char test[8];
 	unsigned int size;
-	int before, after;
+	int before, after, stay;
 
-	if (scanf("%7s %u %d %d", test, &size, &before, &after) == 4)
-		return free_twice(size, before, after);
+	if (scanf("%7s %u %d %d %d", test, &size, &before, &after, &stay) == 5)
+		return free_twice(size, before, after, stay);
 	if (test[0] == 'f')
 		return far_blocks();
 	return test[0] == 'l' ? large_blocks() : many_blocks();

@@ -26,7 +26,7 @@ from grader.exercise.operations import test_cases_decimal, test_program
 # The functions with a separate test. Each follows the functions that it calls.
 ALONE = (
     "limbs_complement", "bn_reserve", "limbs_lshift", "limbs_add", "limbs_sub", "limb_mul",
-    "limbs_addmul", "limbs_add_squares", "fib_even", "fib_odd", "limbs_div_chunk",
+    "limbs_addmul", "limbs_add_squares", "limbs_needed", "fib_even", "fib_odd", "limbs_div_chunk",
     "moller_granlund_div", "column_quotient", "column_limb", "long_column", "comba_mul_columns",
     "comba_square_columns", "half_digits", "limb_digits", "begin_with_limbs", "lucas_double",
     "fib_from_lucas", "add_halves", "add_middle", "signed_digits", "karatsuba_columns",
