@@ -28,10 +28,10 @@
  *	  position.
  * sysfs  Files in FIRST_SYSFS. lines (read-only) is the number of lines in the
  *	  notebook. calls is the number of reads and writes, including failed
- *	  ones; it must be right up to 2,147,483,647. Writing 0, in the form
- *	  that write takes, resets it. Any other input is EINVAL. (A device of
- *	  another class has these files in its own directory, to which
- *	  /sys/dev/char/MAJOR:MINOR leads.)
+ *	  ones; it must be right up to 2,147,483,647. Writing a 0, with the
+ *	  plus sign, newline or '\0' that write allows, resets it. Any other
+ *	  input is EINVAL. (A device of another class has these files in its
+ *	  own directory, to which /sys/dev/char/MAJOR:MINOR leads.)
  * ioctl  The requests below; any other request is ENOTTY.
  */
 #ifndef FIRST_H

@@ -9,7 +9,8 @@
 #define LARGE 800
 #define TINY 3000000
 #define TWICE 1000
-#define FAR 5000
+#define MOST_USED 3
+#define FAR 2500
 #define KINDS 8
 
 /* make elective=kbench check draws the seed. */
@@ -124,7 +125,8 @@ static int large_blocks(void)
 
 /*
  * Free a block, then @after others, then the same block again, which must end
- * the program. @before others are freed before. The process must end, too:
+ * the program. @before others are freed before, and @stay others never. The
+ * process must end, too:
  * - glibc unmaps the first block of 128 KB or more that is freed. It takes the
  *   later ones from its heap.
  * - A block of 1 byte, which stays allocated, follows each block, so glibc does
@@ -134,7 +136,7 @@ static int large_blocks(void)
  */
 static int free_twice(unsigned int size, int before, int after, int stay)
 {
-	static void *others[TWICE], *between[TWICE];
+	static void *others[TWICE], *between[TWICE], *used[MOST_USED];
 	int count = before + 1 + after;
 
 	free(malloc(size));
@@ -148,7 +150,8 @@ static int free_twice(unsigned int size, int before, int after, int stay)
 	}
 	TELL_LEFT(count + stay, count + stay * size);
 	for (int i = 0; i < stay; i++) {
-		if (!malloc(size)) {
+		used[i] = malloc(size);
+		if (!used[i]) {
 			printf("no memory for a block that stays\n");
 			return 1;
 		}

@@ -39,6 +39,9 @@ void race_report(void);
  */
 void race_range(const void *address, size_t size, bool write, void *place);
 
+/* Return whether the caller must wait, or must be interrupted, in this call. */
+bool race_chosen(void);
+
 /* Let the caller wait after the release of a mutex, in some calls. */
 void race_wait(void);
 
@@ -54,10 +57,9 @@ void print_race(const void *place, bool write, const void *other,
 
 /*
  * Report to locks.c that the current task has taken or released a lock.
- * @ordered is false if the lock was taken without waiting, and @shared is true if
- * others can hold it at the same time.
+ * @shared is true if others can hold it at the same time.
  */
-void locks_taken(const void *lock, bool ordered, bool shared);
+void locks_taken(const void *lock, bool shared);
 void locks_released(const void *lock);
 
 /* Report to locks.c that a function of the driver begins or ends. */

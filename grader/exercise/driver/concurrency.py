@@ -128,10 +128,13 @@ def _notebook(session: DriverSession, places: Mapping[str, str]) -> str:
     for cpus, place in places.items():
         session.ask([*ONE_FILE, "info 0", "clear 0"])
         title = f"one caller writes {COUNT} lines, one clears, {place}"
-        written, cleared = _numbers(session, f"clears {COUNT}{cpus}", title, 2)
+        written, cleared, odd = _numbers(session, f"clears {COUNT}{cpus}", title, 3)
         if written != cleared:
             want = f"as many lines cleared as written: {written}"
             raise wrong(TOGETHER, title, want, f"{cleared}")
+        if odd:
+            raise wrong(TOGETHER, title, "no line left behind by CLEAR",
+                        f"{odd} answers that are wrong")  # fmt: skip
         title = f"one caller writes and clears, one asks INFO, {place}"
         _, odd = _numbers(session, f"infos {COUNT}{cpus}", title, 2)
         if odd:

@@ -406,7 +406,7 @@ WRAP(void, mutex_lock, struct mutex *lock)
 {
 	may_sleep("mutex_lock");
 	__real_mutex_lock(lock);
-	locks_taken(lock, true, false);
+	locks_taken(lock, false);
 }
 #endif
 

@@ -97,6 +97,22 @@ static int __maybe_unused is_killed(void)
 	return -EINTR;
 }
 
+/*
+ * Interrupt one of the client's two callers by the signal for which it has a
+ * handler. Return -EINTR if that was done. A call that counts reads is not
+ * interrupted, because the kernel could restart it.
+ */
+static int __maybe_unused is_interrupted(void)
+{
+	int killed = is_killed();
+
+	if (killed || READ_ONCE(lockset) <= WRITES ||
+	    get_nr_threads(current) < 2 || !race_chosen())
+		return killed;
+	send_sig(SIGUSR1, current, 1);
+	return -EINTR;
+}
+
 /* The locks that callers hold, and whether others can hold them, too. */
 static struct held {
 	struct task_struct *task;
@@ -129,7 +145,7 @@ static bool is_reversed(const void *first, const void *second)
 	return reversed;
 }
 
-void locks_taken(const void *lock, bool ordered, bool shared)
+void locks_taken(const void *lock, bool shared)
 {
 	struct held *free = NULL;
 	bool reversed = false;
@@ -141,7 +157,7 @@ void locks_taken(const void *lock, bool ordered, bool shared)
 	for (int i = 0; i < MOST_HELD; i++) {
 		if (!held[i].task)
 			free = &held[i];
-		else if (held[i].task == current && ordered)
+		else if (held[i].task == current)
 			reversed |= is_reversed(held[i].lock, lock);
 	}
 	if (free)
@@ -472,13 +488,13 @@ void first_atomic(const volatile void *address, bool write)
 }
 
 #ifdef FIRST_LOCKS_WRAPPED
-#define TAKE(name, type, shared)                 \
-	void __real_##name(type *lock);          \
-	void __wrap_##name(type *lock);          \
-	void __wrap_##name(type *lock)           \
-	{                                        \
-		__real_##name(lock);             \
-		locks_taken(lock, true, shared); \
+#define TAKE(name, type, shared)           \
+	void __real_##name(type *lock);    \
+	void __wrap_##name(type *lock);    \
+	void __wrap_##name(type *lock)     \
+	{                                  \
+		__real_##name(lock);       \
+		locks_taken(lock, shared); \
 	}
 
 #define TAKE_FLAGS(name, type, shared)                     \
@@ -488,36 +504,23 @@ void first_atomic(const volatile void *address, bool write)
 	{                                                  \
 		unsigned long flags = __real_##name(lock); \
                                                            \
-		locks_taken(lock, true, shared);           \
+		locks_taken(lock, shared);                 \
 		return flags;                              \
 	}
 
-/* Take the lock only if nobody has it. The result 1 means that it was taken. */
-#define TRY(name, type, shared)                           \
-	int __real_##name(type *lock);                    \
-	int __wrap_##name(type *lock);                    \
-	int __wrap_##name(type *lock)                     \
-	{                                                 \
-		int ret = __real_##name(lock);            \
-                                                          \
-		if (ret == 1)                             \
-			locks_taken(lock, false, shared); \
-		return ret;                               \
-	}
-
-/* A signal can end the wait for this lock. */
-#define TAKE_KILLABLE(name, type, shared)                \
-	int __real_##name(type *lock);                   \
-	int __wrap_##name(type *lock);                   \
-	int __wrap_##name(type *lock)                    \
-	{                                                \
-		int ret = is_killed();                   \
-                                                         \
-		if (!ret)                                \
-			ret = __real_##name(lock);       \
-		if (!ret)                                \
-			locks_taken(lock, true, shared); \
-		return ret;                              \
+/* A signal for which @ends returns an error ends the wait for this lock. */
+#define TAKE_UNLESS(ends, name, type, shared)      \
+	int __real_##name(type *lock);             \
+	int __wrap_##name(type *lock);             \
+	int __wrap_##name(type *lock)              \
+	{                                          \
+		int ret = ends();                  \
+                                                   \
+		if (!ret)                          \
+			ret = __real_##name(lock); \
+		if (!ret)                          \
+			locks_taken(lock, shared); \
+		return ret;                        \
 	}
 
 /*
@@ -555,29 +558,24 @@ static void wait_after_release(const void *lock)
 	TAKE(_raw_##kind##_lock_bh, type, shared)            \
 	TAKE(_raw_##kind##_lock_irq, type, shared)           \
 	TAKE_FLAGS(_raw_##kind##_lock_irqsave, type, shared) \
-	TRY(_raw_##kind##_trylock, type, shared)             \
 	RELEASE(_raw_##kind##_unlock, type)                  \
 	RELEASE(_raw_##kind##_unlock_bh, type)               \
 	RELEASE(_raw_##kind##_unlock_irq, type)              \
 	RELEASE_FLAGS(_raw_##kind##_unlock_irqrestore, type)
 
-TAKE_KILLABLE(mutex_lock_interruptible, struct mutex, false)
-TAKE_KILLABLE(mutex_lock_killable, struct mutex, false)
-TRY(mutex_trylock, struct mutex, false)
+TAKE_UNLESS(is_interrupted, mutex_lock_interruptible, struct mutex, false)
+TAKE_UNLESS(is_killed, mutex_lock_killable, struct mutex, false)
 
 TAKE(down_read, struct rw_semaphore, true)
 TAKE(down_write, struct rw_semaphore, false)
-TAKE_KILLABLE(down_read_interruptible, struct rw_semaphore, true)
-TAKE_KILLABLE(down_read_killable, struct rw_semaphore, true)
-TAKE_KILLABLE(down_write_killable, struct rw_semaphore, false)
-TRY(down_read_trylock, struct rw_semaphore, true)
-TRY(down_write_trylock, struct rw_semaphore, false)
+TAKE_UNLESS(is_interrupted, down_read_interruptible, struct rw_semaphore, true)
+TAKE_UNLESS(is_killed, down_read_killable, struct rw_semaphore, true)
+TAKE_UNLESS(is_killed, down_write_killable, struct rw_semaphore, false)
 RELEASE(up_read, struct rw_semaphore)
 RELEASE(up_write, struct rw_semaphore)
 
 SPINNING(spin, raw_spinlock_t, false)
 SPINNING(read, rwlock_t, true)
 SPINNING(write, rwlock_t, false)
-TRY(_raw_spin_trylock_bh, raw_spinlock_t, false)
 
 #endif

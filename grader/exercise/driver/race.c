@@ -190,6 +190,13 @@ static bool is_chosen(int race)
 	return (chance >> 16) % race == 0;
 }
 
+bool race_chosen(void)
+{
+	int race = READ_ONCE(waits);
+
+	return race > 0 && is_chosen(race);
+}
+
 static void before_access(unsigned long address, size_t size, bool write,
 			  bool marked, bool copied, void *place)
 {
@@ -281,11 +288,11 @@ static atomic_t sections;
 
 void race_wait(void)
 {
-	int race = READ_ONCE(waits), before = atomic_inc_return(&sections);
+	int before = atomic_inc_return(&sections);
 
-	if (race <= 0 || !is_chosen(race))
+	if (!race_chosen())
 		return;
-	if (race == 1 && !in_atomic() && !irqs_disabled()) {
+	if (READ_ONCE(waits) == 1 && !in_atomic() && !irqs_disabled()) {
 		usleep_range(5000, 6000);
 		return;
 	}

@@ -15,6 +15,7 @@
 #include <linux/string.h>
 
 #include "call_trace.h"
+#include "may_fault.h"
 
 #define PLACE __builtin_return_address(0)
 
@@ -83,12 +84,12 @@ FUNCTION(kstrtos8, TEXT(a), WRITES(c, 1))
 FUNCTION(kstrtou16, TEXT(a), WRITES(c, 2))
 FUNCTION(kstrtos16, TEXT(a), WRITES(c, 2))
 FUNCTION(kstrtobool, TEXT(a), WRITES(b, 1))
-FUNCTION(kstrtoint_from_user, WRITES(d, sizeof(int)))
-FUNCTION(kstrtouint_from_user, WRITES(d, sizeof(int)))
-FUNCTION(kstrtol_from_user, WRITES(d, sizeof(long)))
-FUNCTION(kstrtoul_from_user, WRITES(d, sizeof(long)))
-FUNCTION(kstrtoll_from_user, WRITES(d, sizeof(long long)))
-FUNCTION(kstrtoull_from_user, WRITES(d, sizeof(long long)))
+FUNCTION(kstrtoint_from_user, first_may_fault(), WRITES(d, sizeof(int)))
+FUNCTION(kstrtouint_from_user, first_may_fault(), WRITES(d, sizeof(int)))
+FUNCTION(kstrtol_from_user, first_may_fault(), WRITES(d, sizeof(long)))
+FUNCTION(kstrtoul_from_user, first_may_fault(), WRITES(d, sizeof(long)))
+FUNCTION(kstrtoll_from_user, first_may_fault(), WRITES(d, sizeof(long long)))
+FUNCTION(kstrtoull_from_user, first_may_fault(), WRITES(d, sizeof(long long)))
 FUNCTION(simple_strtol, TEXT(a))
 FUNCTION(simple_strtoul, TEXT(a))
 FUNCTION(simple_strtoll, TEXT(a))

@@ -33,12 +33,12 @@ STRINGS = re.findall(
 # The functions that locks.c wraps. The names of _SPINNING begin with _raw_spin, _raw_read or
 # _raw_write.
 _SPINNING = (
-    "lock lock_bh lock_irq lock_irqsave trylock unlock unlock_bh unlock_irq unlock_irqrestore"
+    "lock lock_bh lock_irq lock_irqsave unlock unlock_bh unlock_irq unlock_irqrestore"
 ).split()
 LOCKS = (
-    *"mutex_lock_interruptible mutex_lock_killable mutex_trylock _raw_spin_trylock_bh".split(),
-    *"down_read down_read_interruptible down_read_killable down_read_trylock up_read".split(),
-    *"down_write down_write_killable down_write_trylock up_write".split(),
+    *"mutex_lock_interruptible mutex_lock_killable".split(),
+    *"down_read down_read_interruptible down_read_killable up_read".split(),
+    *"down_write down_write_killable up_write".split(),
     *(f"_raw_{kind}_{name}" for kind in ("spin", "read", "write") for name in _SPINNING),
 )
 # Functions that acquire no resource that must be released.
@@ -51,7 +51,7 @@ HARMLESS = re.compile(
     r"|validate_usercopy_range"
     r"|rep_movs_alternative|rep_stos_alternative"
     r"|(__)?mutex_\w+|down_(read|write)\w*|up_(read|write)|__init_rwsem|__rwlock_init"
-    r"|__raw_spin_lock_init|_raw_(spin|read|write)_(try)?(un)?lock\w*|queued_\w+_slowpath"
+    r"|__raw_spin_lock_init|_raw_(spin|read|write)_(un)?lock\w*|queued_\w+_slowpath"
     r"|lock_(acquire|release|is_held_type)|lockdep_\w+|debug_locks\w*|preempt_count\w*"
     r"|__(SCT__)?(SCK__)?(might_resched|preempt_schedule\w*)|__SC[TK]__\w+|dynamic_preempt_\w+"
     r"|__might_(sleep|fault)|__cond_resched|refcount_warn_saturate|arch_atomic\w*|atomic64_\w+"
@@ -103,6 +103,8 @@ ATOMIC = re.compile(
 )
 # A second name of a variable. As the name of a constant it hides the accesses from the compiler.
 ALIAS = re.compile(r"_*(?:alias|weakref|ifunc|symver)_*")
+# Functions that do not wait for a lock. The answer to a call must not depend on other callers.
+TRYING = re.compile(r"\w*try_?lock\w*|\w+_is_(?:locked|contended)|(?:__)?mutex_owner")
 # race.c does not see variables that each CPU has for itself.
 PER_CPU = re.compile(r"\w*_PER_CPU\w*|per_cpu\w*|(?:get|put)_cpu_\w+")
 # Macros of kernel headers that join two words, and so could hide one of the words above.
@@ -125,6 +127,7 @@ WORDS = {
     LOCAL: "atomic64_t, or a lock, for a number that callers share",
     ATOMIC: "atomic64_inc, atomic64_read and the like, or a lock, for a number that callers share",
     ALIAS: "one name for each variable",
+    TRYING: "functions that wait for the lock, such as mutex_lock",
     JOINED: "names that are written in one word",
 }
 

@@ -65,7 +65,9 @@
  *				that fail
  *	resets COUNT		one reads, one sets the attribute "calls" to 0 and
  *				reads it: the number of answers that are wrong
- *	clears COUNT		one writes, one clears: lines written, cleared
+ *	clears COUNT		one writes, one clears: lines written, lines
+ *				cleared, and the number of calls that failed or
+ *				did not clear all lines
  *	infos COUNT		one writes and clears, one calls INFO for the
  *				same open file: the number of calls, and of
  *				inconsistent results

@@ -40,6 +40,7 @@ struct caller {
 	 * notebook has at the beginning.
 	 */
 	long lines;
+	off_t end; /* of the text, at the beginning */
 	const char *attribute; /* the attribute to open instead of the device */
 	int flags; /* of this open */
 	bool ended;
@@ -303,24 +304,6 @@ static void writes(struct caller *c)
 	}
 }
 
-/* Read the whole text, and seek to its last line. */
-static void follows(struct caller *c)
-{
-	char text[8192] = "";
-
-	while (!has_ended(c->other)) {
-		off_t begin = RETRY(lseek(c->fd, 5, SEEK_SET));
-		off_t next = RETRY(lseek(c->fd, 1, SEEK_CUR));
-		off_t line = RETRY(lseek(c->fd, -1, SEEK_END));
-		ssize_t size = RETRY(read(c->fd, text, sizeof(text)));
-
-		if (begin < 0 || next < 0 || line < 0 || size <= 0 ||
-		    text[0] == '\n' || text[size - 1] != '\n')
-			c->odd++;
-		c->done++;
-	}
-}
-
 static long begun(const struct caller *c)
 {
 	return __atomic_load_n(&c->begun, __ATOMIC_SEQ_CST);
@@ -329,6 +312,31 @@ static long begun(const struct caller *c)
 static long finished(const struct caller *c)
 {
 	return __atomic_load_n(&c->finished, __ATOMIC_SEQ_CST);
+}
+
+/*
+ * Seek in the first lines, "0\n1\n1\n", and to the last line, and read it and
+ * what follows. All new lines have two bytes. The end of the text must be after
+ * all lines whose writes have finished, and before all that have not begun.
+ */
+static void follows(struct caller *c)
+{
+	char text[8192] = "";
+
+	while (!has_ended(c->other)) {
+		off_t begin = RETRY(lseek(c->fd, 5, SEEK_SET));
+		off_t next = RETRY(lseek(c->fd, 1, SEEK_CUR));
+		off_t least = c->end + 2 * finished(c->other);
+		off_t line = RETRY(lseek(c->fd, -1, SEEK_END));
+		ssize_t size = RETRY(read(c->fd, text, sizeof(text)));
+		off_t most = c->end + 2 * begun(c->other);
+
+		if (begin != 4 || next != 4 || line + 2 < least || size < 2 ||
+		    line + size > most || text[0] == '\n' ||
+		    text[size - 1] != '\n')
+			c->odd++;
+		c->done++;
+	}
 }
 
 /* Return the number in an attribute, or -1. */
@@ -382,23 +390,29 @@ static void resets(struct caller *c)
 	}
 }
 
-/* Make CLEAR calls until the other caller, which writes, has ended. */
+/*
+ * Make CLEAR calls until the other caller, which writes, has ended. After each
+ * call, all lines must have been deleted whose writes had finished before.
+ */
 static void clears(struct caller *c)
 {
 	while (!has_ended(c->other)) {
+		long least = finished(c->other);
 		int lines = RETRY(ioctl(c->fd, FIRST_IOC_CLEAR));
 
-		if (lines < 0)
-			c->odd++;
-		else
+		if (lines > 0)
 			c->done += lines;
+		c->odd += lines < 0 || c->done < least ||
+			  c->done > begun(c->other);
 	}
 }
 
 static void writes_and_clears(struct caller *c)
 {
 	for (long i = 0; i < c->count; i++) {
+		__atomic_add_fetch(&c->begun, 1, __ATOMIC_SEQ_CST);
 		c->done += RETRY(write(c->fd, c->text, strlen(c->text))) > 0;
+		__atomic_add_fetch(&c->finished, 1, __ATOMIC_SEQ_CST);
 		if (i % c->lines == c->lines - 1)
 			(void)RETRY(ioctl(c->fd, FIRST_IOC_CLEAR));
 	}
@@ -406,7 +420,8 @@ static void writes_and_clears(struct caller *c)
 
 /*
  * Call INFO until the other caller has ended, which writes through the same
- * file. All lines have the same size.
+ * file, and deletes the lines when there are c->other->lines. All lines have the
+ * same size.
  */
 static void asks(struct caller *c)
 {
@@ -414,7 +429,11 @@ static void asks(struct caller *c)
 	struct first_info info;
 
 	while (!has_ended(c->other)) {
+		long least = finished(c->other);
+
 		if (RETRY(ioctl(c->fd, FIRST_IOC_INFO, &info)) ||
+		    info.mine < least || info.mine > begun(c->other) ||
+		    info.lines > c->other->lines ||
 		    info.bytes != info.lines * size ||
 		    info.bytes + info.room != FIRST_BYTES ||
 		    (info.mine - info.lines) % c->other->lines)
@@ -473,8 +492,8 @@ static void wholes(struct caller *c)
 		ssize_t size = RETRY(pread(c->fd, text, sizeof(text), 0));
 
 		c->odd += !is_repeated(text, size);
-		(void)RETRY(lseek(c->fd, 0, SEEK_SET));
-		(void)RETRY(lseek(c->fd, 0, SEEK_CUR));
+		c->odd += RETRY(lseek(c->fd, 0, SEEK_SET)) != 0;
+		c->odd += RETRY(lseek(c->fd, 0, SEEK_CUR)) != 0;
 		(void)RETRY(lseek(c->fd, -1, SEEK_END));
 		c->done++;
 	}
@@ -531,6 +550,11 @@ static void do_lines(struct caller pair[2])
 
 static void do_follows(struct caller pair[2])
 {
+	int fd = open(FIRST_DEVICE, O_RDONLY | O_CLOEXEC);
+
+	/* A failure has another test. */
+	pair[1].end = lseek(fd, 0, SEEK_END);
+	close(fd);
 	pair[0].work = writes;
 	pair[1].work = follows;
 	if (!together(pair, false))
@@ -637,8 +661,8 @@ static void do_clears(struct caller pair[2])
 	if (!together(pair, false))
 		return;
 	left = ioctl(pair[0].fd, FIRST_IOC_CLEAR);
-	printf("%ld %ld %ld\n", left < 0 ? (long)-errno : -pair[1].odd,
-	       pair[0].done, pair[1].done + (left < 0 ? 0 : left));
+	printf("%ld %ld %ld %ld\n", left < 0 ? (long)-errno : 0, pair[0].done,
+	       pair[1].done + (left < 0 ? 0 : left), pair[1].odd);
 	part(pair, false);
 }
 
