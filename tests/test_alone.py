@@ -98,16 +98,13 @@ def test_the_verdict_names_the_only_function_that_is_wrong(
 
 @pytest.mark.parametrize("number", STAGES)
 def test_functions_of_one_task_have_hints_and_tests(number: int) -> None:
-    """All functions have tests except those that the tests of operations call by their names.
-
-    The task of limbs_needed is tested by the memory and the results of whole calls.
-    """
+    """All functions have tests except those that the tests of operations call by their names."""
     for task in tasks.course(number).tasks:
         own = [part for part in task.parts if part.stub is not None]
         assert len(own) == 1 or all(part.hint for part in own), task.name
         for part in own:
             operation = part.function.startswith(("bn_", "fib_compute", "fib_decimal"))
-            assert operation or part.function in {*alone.ALONE, "limbs_needed"}
+            assert operation or part.function in alone.ALONE
         for name in task.uses:
             assert name in alone.ALONE
     names = {path.stem.partition("-")[0] for path in alone.FILES.glob("*.c")}

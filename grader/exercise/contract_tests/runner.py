@@ -64,8 +64,10 @@ LEAST_OF_DECIMAL_BIT_BY_BIT = 100
 # The same for each decimal limb, which takes at least nine multiplications without vectors. The
 # kit's stages announce 16, with vectors 3.
 LEAST_OF_LIMB, LEAST_OF_LIMB_WITH_VECTORS = 4, 1
-MOST_OF_SQUARE = 16
-MOST_OF_SQUARE_BIT_BY_BIT = 512
+# The largest multiples leave room for other methods, such as a square computed like a product.
+MOST_OF_SQUARE = 4
+MOST_OF_SQUARE_BIT_BY_BIT = 128
+MOST_OF_DECIMAL_BIT_BY_BIT = 215
 # A stage may announce this many products at once, in addition to the bound.
 AT_ONCE = 1 << 16
 # The n at which F(n) needs one more word, or at which a stage may switch its method.
@@ -356,23 +358,22 @@ def _announced(stage: Stage, n: int, got: dict[str, int]) -> Iterator[Failure]:
     square = got["limbs"] ** 2
     if not stage.traits.numbers or got["limbs"] < ANNOUNCED_LIMBS:
         return
-    most = (
-        MOST_OF_SQUARE_BIT_BY_BIT * square
-        if stage.traits.slow
-        else MOST_OF_SQUARE * square + AT_ONCE
-    )
+    most = most_converting = MOST_OF_SQUARE * square + AT_ONCE
+    if stage.traits.slow:
+        most = MOST_OF_SQUARE_BIT_BY_BIT * square
+        most_converting = MOST_OF_DECIMAL_BIT_BY_BIT * square
     least = LEAST_OF_SQUARE_BIT_BY_BIT if stage.traits.slow else LEAST_OF_SQUARE
     least = least * square if not stage.traits.subquadratic else got["limbs"]
     converting = (LEAST_OF_DECIMAL_BIT_BY_BIT if stage.traits.slow else LEAST_OF_DECIMAL) * square
     if stage.traits.decimal:
         of_limb = LEAST_OF_LIMB_WITH_VECTORS if stage.traits.vector else LEAST_OF_LIMB
         converting = of_limb * got["limbs"]
-    for phase, counted, lowest in (
-        ("compute", got["computing"], least),
-        ("decimal", got["converting"], converting),
+    for phase, counted, lowest, highest in (
+        ("compute", got["computing"], least, most),
+        ("decimal", got["converting"], converting, most_converting),
     ):
-        if not lowest <= counted <= most:
-            wanted = f"{lowest:,.0f} to {most:,.0f} products"
+        if not lowest <= counted <= highest:
+            wanted = f"{lowest:,.0f} to {highest:,.0f} products"
             message = (
                 f"fib_{phase}, with all functions that it calls, passes {counted:,} products to"
                 " fib_account_work"
