@@ -17,7 +17,7 @@
  * In some calls with the first bit, the first thread is stepped, too, but does
  * not stop. It must change the owner from NULL by an instruction that is atomic
  * on all CPUs. Most instructions without the prefix lock are atomic on one CPU
- * only, so no stop shows the race.
+ * only, so no stop shows the race. An earlier atomic instruction takes a lock.
  */
 #include <linux/atomic.h>
 #include <linux/hw_breakpoint.h>
@@ -58,8 +58,10 @@ static bool waits;
 /* The owner of the watched fiber, and the next instruction, at the last step. */
 static const struct thread *last_owner;
 static unsigned long last_ip;
-/* The owner changed from NULL by an instruction that is not atomic. */
-static bool claimed_without_lock;
+/* The number of atomic instructions of the first thread's switch. */
+static unsigned int atomics;
+/* The owner changed from NULL by another than the first atomic instruction. */
+static bool wrong_claim;
 
 /* Wait without sleeping, as the handler of a breakpoint must. */
 static bool reached_in_handler(int wanted, u64 ns)
@@ -135,21 +137,26 @@ static long switch_with_breakpoint(struct table *table, unsigned long id)
 	return done;
 }
 
-/* Return whether an instruction that writes memory is atomic on all CPUs. */
+/*
+ * Return whether an instruction changes memory, and is atomic on all CPUs. A
+ * memory barrier is not counted: it adds 0 to a word of the stack.
+ */
 static bool is_atomic(unsigned long ip)
 {
 	/* The prefixes for segments, sizes and repetition. */
 	static const u8 prefixes[] = { 0x26, 0x2e, 0x36, 0x3e, 0x64,
 				       0x65, 0x66, 0x67, 0xf2, 0xf3 };
+	static const u8 barrier[] = { 0x83, 0x44, 0x24, 0xfc, 0x00 };
 	const u8 *code = (const u8 *)ip;
 
 	while (memchr(prefixes, *code, sizeof(prefixes)))
 		code++;
 	if (*code == 0xf0) /* lock */
-		return true;
+		return memcmp(code + 1, barrier, sizeof(barrier));
 	if (*code >> 4 == 4) /* REX */
 		code++;
-	return *code == 0x86 || *code == 0x87; /* xchg */
+	/* xchg, but not of two registers */
+	return (*code == 0x86 || *code == 0x87) && code[1] < 0xc0;
 }
 
 static int on_step(struct notifier_block *block, unsigned long event,
@@ -168,8 +175,9 @@ static int on_step(struct notifier_block *block, unsigned long event,
 		args->regs->flags &= ~X86_EFLAGS_TF;
 		return NOTIFY_STOP;
 	}
-	if (!last_owner && owner && !is_atomic(last_ip))
-		claimed_without_lock = true;
+	atomics += last_ip && is_atomic(last_ip);
+	if (!last_owner && owner && (atomics != 1 || !is_atomic(last_ip)))
+		wrong_claim = true;
 	if (leaving && owner && owner != leaving)
 		stop();
 	last_ip = args->regs->ip;
@@ -186,6 +194,7 @@ static long switch_in_steps(struct table *table, unsigned long id)
 	if (done)
 		return done;
 	last_owner = READ_ONCE(watched->owner);
+	last_ip = atomics = 0;
 	asm volatile("pushfq; orl %0, (%%rsp); popfq"
 		     :
 		     : "i"(X86_EFLAGS_TF)
@@ -217,8 +226,8 @@ static long first(struct table *table, unsigned long id)
 	if (!done && !second_result && !leaving && watched->id == id) {
 		pr_err("BUG: two threads have switched to one fiber\n");
 		send_sig(SIGKILL, current, 1);
-	} else if (claimed_without_lock) {
-		pr_err("BUG: the owner changes from NULL by an instruction that is not atomic on several CPUs; use cmpxchg_acquire\n");
+	} else if (wrong_claim) {
+		pr_err("BUG: the owner must change from NULL by one instruction that is atomic on all CPUs, without a lock; use cmpxchg_acquire\n");
 		send_sig(SIGKILL, current, 1);
 	} else if (waits) {
 		pr_err("BUG: a switch waits for another one; it must not take a lock\n");
