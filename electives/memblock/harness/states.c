@@ -74,6 +74,19 @@ static phys_addr_t address(unsigned long i)
 	return addresses[i];
 }
 
+/*
+ * Return where @size bytes begin that lie in the gap before region i and touch no region. Their
+ * place in the gap differs from gap to gap, so that no neighbour can be found from it.
+ */
+static phys_addr_t in_gap(unsigned long i, phys_addr_t size)
+{
+	phys_addr_t low = address(i - 1) + PAGE_SIZE, room = address(i) - low - size;
+	unsigned long number = (address(i) - address(0)) / PAGE_SIZE;
+
+	/* One to seven eighths of the room are below, by Knuth's multiplicative hash. */
+	return low + room / 8 * (1 + (number * 0x9e3779b97f4a7c15ul >> 32) % 7);
+}
+
 /* Fill an array with this many regions of equal kind. */
 static void arrange(const struct memblock *initial, unsigned long regions)
 {
@@ -181,14 +194,14 @@ static void count(const struct memblock *initial, enum call call,
 	case MIDDLE:
 		if (regions < 2)
 			return;
-		base = address(call == SECOND ? 1 : at->middle) -
-		       3 * PAGE_SIZE / 4;
 		size = PAGE_SIZE / 2;
+		base = in_gap(call == SECOND ? 1 : at->middle, size);
 		break;
 	case ACROSS_EIGHT: /* several regions and the gaps around them */
 		if (regions < at->across)
 			return;
-		base = address(at->first) - PAGE_SIZE / 2;
+		base = at->first ? in_gap(at->first, PAGE_SIZE / 2) :
+				   address(0) - PAGE_SIZE / 2;
 		size = address(at->first + at->across) - PAGE_SIZE / 2 - base;
 		break;
 	case COVERED: /* an existing region, which changes nothing */
