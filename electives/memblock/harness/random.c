@@ -150,7 +150,7 @@ static void step(void)
 	struct array before[KINDS] = { array_of(MEMORY), array_of(RESERVED) };
 	int what = choose(), result;
 	unsigned long room;
-	bool fits, low = may('f') && pick(4) == 0;
+	bool fits, low = !may('g') || (may('f') && pick(4) == 0);
 
 	failed = false;
 	if (what < 0)
@@ -160,7 +160,7 @@ static void step(void)
 		       2;
 	fits = before[op.kind].cnt + room <= before[op.kind].max ||
 	       (what <= RESERVE && before[op.kind].regions[0].size == 0);
-	if (!fits && !may('g'))
+	if (!fits && !may('g') && what > RESERVE)
 		return;
 	if (!fits && op.kind == MEMORY && too_tight())
 		return;
@@ -238,6 +238,8 @@ static void reserve_many(void)
 
 static void begin(void)
 {
+	unsigned int sizes = may('g') ? 4 : 6;
+
 	guards_release();
 	initial = at_start;
 	memset(initial.memory.regions, 0,
@@ -255,12 +257,12 @@ static void begin(void)
 	failed = false;
 	/* Without mode b, only the memory above all ranges always has room for a new array. */
 	add_home(may('b') ? 0 : model.pages - HOME);
-	if (may('g'))
-		memblock.memory.max = 4u << pick(4);
+	/* Small arrays that cannot grow show whether the missing pieces are counted. */
+	memblock.memory.max = 4u << pick(sizes);
 	if (may('m'))
 		reserve_many();
-	else if (may('g'))
-		memblock.reserved.max = 4u << pick(4);
+	else
+		memblock.reserved.max = 4u << pick(sizes);
 }
 
 /* Return a region's node and flags as a page of the model. */
