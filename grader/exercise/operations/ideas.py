@@ -68,7 +68,7 @@ MODULO_PRIME = {"solinas": ("TESTED_SOLINAS", 3), "shoup": ("TESTED_SHOUP", 2)}
 SPARSE, IN_PLACE = "-sparse", "-in-place"
 ONES = (1, 5)
 # The digits of a run of zeros, if the number consists of digits.
-RUNS = (17, 100)
+RUNS = (9, 16)
 # The ratio of the sizes of two operands is between these, if it is not 1. Without a seed it is not
 # below COMPARED, because another method is then compared, for which no bound is known at far sizes.
 RATIOS, COMPARED = (0.02, 0.8), 0.25
@@ -496,7 +496,7 @@ def _right(
         return []
     if call.operation.startswith(DIGITS) and call.operation.endswith(SPARSE):
         digits = (call.size + 1) // 2 * 9 + 1  # see runs_of_zeros() in counted.c
-        ends = [0, *range(digits // 2, digits + 1, ones)]
+        ends = [0, *range(digits // 4, digits + 1, ones)]
         runs = (
             pow(10_000, end - 1, modulus) - pow(10_000, first, modulus)
             for first, end in itertools.pairwise(ends)

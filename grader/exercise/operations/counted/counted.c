@@ -415,13 +415,13 @@ static u64 residue_of_signed(struct limbs a, u64 modulus)
 
 /*
  * Set a number to runs of zeros between a digit -1 and a digit 1, in which each
- * digit borrows from the next: one run in the lower half, and runs of @period
- * digits above. ideas.py computes the same number.
+ * digit borrows from the next: one run in the lower quarter, and runs of
+ * @period digits above. ideas.py computes the same number.
  */
 static void runs_of_zeros(struct limbs a, size_t period)
 {
 	s16 *digit = a.limb;
-	size_t first = 0, end = a.size / 2;
+	size_t first = 0, end = a.size / 4;
 
 	memset(digit, 0, a.size * sizeof(*digit));
 	for (; end <= a.size; first = end, end += period) {
