@@ -80,7 +80,8 @@ static phys_addr_t address(unsigned long i)
  */
 static phys_addr_t in_gap(unsigned long i, phys_addr_t size)
 {
-	phys_addr_t low = address(i - 1) + PAGE_SIZE, room = address(i) - low - size;
+	phys_addr_t low = address(i - 1) + PAGE_SIZE,
+		    room = address(i) - low - size;
 	unsigned long number = (address(i) - address(0)) / PAGE_SIZE;
 
 	/* One to seven eighths of the room are below, by Knuth's multiplicative hash. */
