@@ -99,9 +99,10 @@ def _twice(draw: random.Random) -> Iterator[str]:
         order = draw.choice(ORDERS[len(ORDERS) * i // 4 : len(ORDERS) * (i + 1) // 4])
         size = draw.randint(2 ** (order - 1) + 1 if order > ORDERS[0] else 1, 2**order)
         # A block of 1 byte, which takes 16, follows each block.
-        room = HEAP_BYTES // (2**order + 16 + 2 * HEADER_BYTES) - 1 - stay[i]
-        first = min(before, room)
-        yield f"twice {size} {first} {min(after, room - first)} {stay[i]}\n"
+        room = HEAP_BYTES // (2**order + 16 + 2 * HEADER_BYTES) - 1
+        used = min(stay[i], room)
+        first = min(before, room - used)
+        yield f"twice {size} {first} {min(after, room - used - first)} {used}\n"
 
 
 def _number(draw: random.Random) -> str:

@@ -3,18 +3,19 @@
  * Check the locks of two callers. race.c cannot find a race between accesses by
  * READ_ONCE and WRITE_ONCE, but these do not replace a lock. Therefore all
  * callers must hold the same lock at every access to the notebook, and also at
- * every access to other memory that one of them writes, except its own stack. A lock that a writer holds only for reading, as by down_read, does not
- * count, because other callers can hold it, too. This check does not depend on
- * time. The race detector Eraser introduced it (Savage et al., 1997). The order
- * in which the locks are taken is checked, too.
+ * every access to other memory that one of them writes, except its own stack. A
+ * lock that a writer holds only for reading, as by down_read, does not count,
+ * because other callers can hold it, too. This check does not depend on time. The
+ * race detector Eraser introduced it (Savage et al., 1997). The order in which the
+ * locks are taken is checked, too.
  *
  * enum lockset describes how strict the check is. With STRICT, a call of the
  * driver must access the notebook in one critical section. If it reads the
  * length in one section and the text in another one, the text may have become
  * shorter.
  *
- * A caller that sets the parameter "killed" to 1 is killed when it next waits for a
- * lock in a way that a signal can end. It must then leave the driver without
+ * A caller that sets the parameter "killed" to 1 is killed when it next waits for
+ * a lock in a way that a signal can end. It must then leave the driver without
  * another access, and without releasing the lock.
  *
  * The wrappers at the end report the locks; interposer.c has those of
@@ -104,11 +105,11 @@ static int __maybe_unused is_killed(void)
  */
 static int __maybe_unused is_interrupted(void)
 {
-	int killed = is_killed();
+	int err = is_killed();
 
-	if (killed || READ_ONCE(lockset) <= WRITES ||
+	if (err || READ_ONCE(lockset) <= WRITES ||
 	    get_nr_threads(current) < 2 || !race_chosen())
-		return killed;
+		return err;
 	send_sig(SIGUSR1, current, 1);
 	return -EINTR;
 }

@@ -259,7 +259,8 @@ static void do_load(const struct request *r)
 		loaded = open(PARAMETERS "loaded", O_WRONLY | O_CLOEXEC);
 		if (loaded < 0 || write(loaded, "1", 1) != 1)
 			perror(PARAMETERS "loaded");
-		close(loaded);
+		if (loaded >= 0)
+			close(loaded);
 	}
 	if (steps >= 0)
 		close(steps);
