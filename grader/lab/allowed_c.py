@@ -35,7 +35,7 @@ _PRAGMAS = re.compile(r"weak|redefine_extname|GCC\s+(system_header|visibility)|c
 _DIRECTIVES = re.compile(
     r"(?:^|[;\n:])\s*(\.(?:if|else|end(?:if|m)|macro|irp|include|incbin|altmacro|weak|set\b|equ"
     r"|symver|loc\b|file\b)\w*|\.?%\w*\s|\.%)|^\s*(#)",
-    re.M,
+    re.M | re.I,
 )
 # An instruction of an asm template that accesses memory through a register. The instruction lea
 # computes an address only.
@@ -62,7 +62,9 @@ _INCLUDE = re.compile(r"\s*(?:#|%:)\s*include\b")
 # The headers that a file may include: of the kernel, and of its own folder.
 _HEADER = re.compile(r"<(?!/)(?!.*\.\.)[\w./-]+>|\"[\w-]+\.h\"")
 _INCLUDING = {"include", "include_next", "import", "embed"}
-_INCLUDING_ASSEMBLY = re.compile(r"\.inc(?:lude|bin)\b")
+_INCLUDING_ASSEMBLY = re.compile(r"\.inc(?:lude|bin)\b", re.I)
+# Assembler directives that make other lines, which could include a file.
+_GENERATING = re.compile(r"\.(?:macro|irpc?|rept|altmacro)\b", re.I)
 _CONDITION = re.compile(r"\s*(?:#|%:)\s*((?:el)?if(?:n?def)?|elifn?def)\b\s*(.*)")
 # The directives that a fragment of a kernel file may contain.
 _CONDITIONALS = {"if", "ifdef", "ifndef", "elif", "elifdef", "elifndef", "else", "endif", ""}
@@ -121,6 +123,19 @@ def _rows(source: str) -> list[tuple[int, str]]:
     return rows
 
 
+def _unpaired_quote(source: str, quotes: str = "\"'") -> int:
+    """Return the line of the first quote that begins no string or character on its line, or 0.
+
+    In a part that `#if 0` leaves out, gcc reads such a quote up to the end of the line, so a
+    comment that seems to begin after it does not.
+    """
+    for number, line in _rows(source):
+        rest = _COMMENT_OR_STRING.sub("", line)
+        if any(quote in rest for quote in quotes):
+            return number
+    return 0
+
+
 def words(source: str) -> set[str]:
     """Return the words of a source, except in comments, strings and names of included files."""
     found: set[str] = set()
@@ -134,6 +149,8 @@ def refused_in_source(name: str, source: str) -> str:
     """Return an error message for a construct that must not reach the preprocessor, or ""."""
     if number := _raw_string(source):
         return _refusal(Token("", name, number), "a raw string")
+    if number := _unpaired_quote(source):
+        return _refusal(Token("", name, number), "a quote without its partner")
     for number, line in _rows(source):
         if _DIRECTIVE.match(line):
             return _refusal(Token("", name, number), "#line")
@@ -165,12 +182,19 @@ def included_elsewhere(name: str, source: str) -> str:
 
     The kit's own solution is such a file. The source may be in C or in assembly.
     """
+    assembly = name.endswith(".S")
+    # In assembly, an apostrophe may stand before a character, or in a comment.
+    if number := _unpaired_quote(source, '"' if assembly else "\"'"):
+        return _refusal(Token("", name, number), "a quote without its partner")
     for number, line in _rows(source):
         directive = _ANY_DIRECTIVE.match(line)
         if directive and directive[1] in _INCLUDING:
             foreign = not _HEADER.fullmatch(line[directive.end() :].strip())
         else:
-            foreign = bool(_INCLUDING_ASSEMBLY.search(re.sub(r'"\s*"', "", line)))
+            text = re.sub(r'"\s*"', "", line)
+            foreign = bool(_INCLUDING_ASSEMBLY.search(text))
+            if found := assembly and _GENERATING.search(text):
+                return _refusal(Token("", name, number), found[0])
         if foreign:
             what = " ".join(line.split())
             return f"{name}:{number}: {what} includes a file of another folder; remove it"
@@ -307,6 +331,7 @@ def _assembly(found: list[Token], i: int) -> str:
         if not token.text.startswith('"'):
             break
         template += re.sub(r"\\([nt\"])", lambda m: _ESCAPED[m[1]], token.text[1:-1])
+    template = re.sub(r"/\*.*?(?:\*/|\Z)", " ", template, flags=re.S)
     if _names(found, i) and not _REGISTER.fullmatch(template):
         return _refusal(found[i], "a name that asm gives")
     if match := _DIRECTIVES.search(template):

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #define BLOCKS 64
+#define KEPT 4 /* the number of blocks that stay in use to the end */
 #define ROUNDS 100000
 #define NODES 1000
 #define LISTS 1000
@@ -217,8 +218,14 @@ static int many_blocks(void)
 {
 	unsigned int left, left_blocks = 0, left_bytes = 0;
 
+	for (int i = 0; i < KEPT; i++) {
+		if (!allocate(i)) {
+			printf("no memory for block %d\n", i);
+			return 1;
+		}
+	}
 	for (int round = 0; round < ROUNDS; round++) {
-		int i = (int)draw(BLOCKS);
+		int i = KEPT + (int)draw(BLOCKS - KEPT);
 
 		if (blocks[i] && !whole(i)) {
 			printf("a block is overwritten in round %d\n", round);
