@@ -44,7 +44,7 @@ REFUSED = {
     "assembler's condition behind a comment": (
         'asm("/**/.IfDef __asan_init\\n.endif");\n', ".IfDef in assembly"),
     "a quote that hides a comment's beginning": (
-        '#if 0\n" /*\n#endif\nint x; /* */\n', "a quote without its partner"),
+        '#if 0\n" /*\n#endif\nint x; /* */\n', "a comment behind an unpaired quote"),
     "assembler's macro": ('asm(".macro m\\n.endm");\n', ".macro in assembly"),
     "optimised": ("static const int o = __builtin_constant_p(1);\n", "__builtin_constant_p"),
     "sanitizer's name": ("extern int __asan_init;\n", "__asan_init"),
@@ -199,8 +199,9 @@ def test_a_file_from_elsewhere(tmp_path: Path) -> None:
         ("int a = IS_ENABLED(SMP);", "IS_ENABLED"),
         ("int a __PASTE(no_san, itize);\n#define B(a, b) a##b", "##"),
         ("#define B(a, b) a%:%:b", "%:%:"),
-        ('#if 0\n" /*\n#endif\nasm("");\n/* */', "a quote without its partner"),
-        ("#if 0\n' /*\n#endif\n/* */", "a quote without its partner"),
+        ('#if 0\n" /*\n#endif\nasm("");\n/* */', "a comment behind an unpaired quote"),
+        ('#if 0\n\' "a" /*\n#endif\n/* */', "a comment behind an unpaired quote"),
+        ("#if 0\n#error don't\n#endif\n/* */ char a = '\"'; /* */", ""),
         ("#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 4, 0)\n#endif", ""),
         ("/* CONFIG_SMP */ // alias\nint alias = 'a' + *\"CONFIG_SMP\";", ""),
         ("#ifndef MINE_H\n#define MINE_H\n#endif", ""),
@@ -219,7 +220,7 @@ def test_with_kernel_headers(added: str, said: str) -> None:
         (".INCBIN a", "includes a file of another folder"),
         (".macro m a\n.in\\a", ".macro"),
         ("# don't\n\tmovb $'a, %al", ""),
-        ('#if 0\n" /*\n#endif\n.include a /* */', "a quote without its partner"),
+        ('#if 0\n" /*\n#endif\n.include a /* */', "a comment behind an unpaired quote"),
     ],
 )
 def test_files_included_by_assembly(text: str, said: str) -> None:

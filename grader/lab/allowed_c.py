@@ -123,16 +123,19 @@ def _rows(source: str) -> list[tuple[int, str]]:
     return rows
 
 
-def _unpaired_quote(source: str, quotes: str = "\"'") -> int:
-    """Return the line of the first quote that begins no string or character on its line, or 0.
+def _comment_behind_quote(source: str, quotes: str = "\"'") -> int:
+    """Return the line of the first comment that begins behind an unpaired quote, or 0.
 
-    In a part that `#if 0` leaves out, gcc reads such a quote up to the end of the line, so a
-    comment that seems to begin after it does not.
+    In a part that `#if 0` leaves out, and in `#error`, gcc reads such a quote up to the end of the
+    line, so no comment begins there, and the following lines are code.
     """
-    for number, line in _rows(source):
-        rest = _COMMENT_OR_STRING.sub("", line)
-        if any(quote in rest for quote in quotes):
-            return number
+    text, end, unpaired = _DIVIDED.sub("\0", source), 0, False
+    for match in _COMMENT_OR_STRING.finditer(text):
+        _, newline, between = text[end : match.start()].rpartition("\n")
+        unpaired = any(quote in between for quote in quotes) or (unpaired and not newline)
+        if unpaired and match[0].startswith("/*"):
+            return 1 + len(re.findall("[\n\0]", text[: match.start()]))
+        end, unpaired = match.end(), unpaired and "\n" not in match[0]
     return 0
 
 
@@ -149,8 +152,8 @@ def refused_in_source(name: str, source: str) -> str:
     """Return an error message for a construct that must not reach the preprocessor, or ""."""
     if number := _raw_string(source):
         return _refusal(Token("", name, number), "a raw string")
-    if number := _unpaired_quote(source):
-        return _refusal(Token("", name, number), "a quote without its partner")
+    if number := _comment_behind_quote(source):
+        return _refusal(Token("", name, number), "a comment behind an unpaired quote")
     for number, line in _rows(source):
         if _DIRECTIVE.match(line):
             return _refusal(Token("", name, number), "#line")
@@ -184,8 +187,8 @@ def included_elsewhere(name: str, source: str) -> str:
     """
     assembly = name.endswith(".S")
     # In assembly, an apostrophe may stand before a character, or in a comment.
-    if number := _unpaired_quote(source, '"' if assembly else "\"'"):
-        return _refusal(Token("", name, number), "a quote without its partner")
+    if number := _comment_behind_quote(source, '"' if assembly else "\"'"):
+        return _refusal(Token("", name, number), "a comment behind an unpaired quote")
     for number, line in _rows(source):
         directive = _ANY_DIRECTIVE.match(line)
         if directive and directive[1] in _INCLUDING:
