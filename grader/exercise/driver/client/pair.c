@@ -702,6 +702,7 @@ static void set_killed(const char *value)
 	close(fd);
 }
 
+/* A call whose caller is killed when it waits for a lock; see firstctl.h. */
 struct killed_call {
 	const char *kind;
 	int fd;
@@ -717,7 +718,7 @@ static int open_for(const char *kind)
 	return open(FIRST_DEVICE, O_RDWR | O_CLOEXEC);
 }
 
-/* Make a struct killed_call, as a thread that is killed when it waits for a lock. */
+/* Make the call of a struct killed_call, as the thread that may be killed. */
 static void *make_killed_call(void *argument)
 {
 	const struct killed_call *call = argument;

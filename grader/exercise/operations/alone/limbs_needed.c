@@ -8,7 +8,7 @@ const char *alone(struct fib_call *call)
 		u64 least = 69424 * n / 100000 / 64;
 
 		if (limbs_needed(n) > most + most / 10 + 4)
-			return "it returns more than a tenth more limbs than F(n) has, and 4";
+			return "it returns more than 1.1 times the limbs of F(n) plus 4";
 		if (limbs_needed(n) < least)
 			return "it returns fewer limbs than F(n) has";
 	}
