@@ -121,29 +121,22 @@ def task_line(task: Task, wrong: Finding | None) -> Line:
 
 
 def limited(course: Course, tried: Tried | None, line: Line) -> Line:
-    """Return the line of the device or of speed with at most the share of the tasks that are done.
+    """Return the line of the device or of speed with at most the share that the tasks earn.
 
-    A task is done if its results are right, at least for small numbers, by whatever method. So a
-    stage that computes F(n) without the functions of its tasks earns nothing.
+    The device and the speed need the functions of the tasks. So a stage that computes F(n) without
+    them, or by the method of the previous stage, earns nothing.
     """
     if tried is None:
         return line
-    share = 0.0
-    if not isinstance(tried, Finding):
-        tested = [task for task in course.tasks if tried[task.operation].tried]
-        possible = sum(task.points for task in tested)
-        done = sum(
-            task.points
-            for task in tested
-            if tried[task.operation].small or tried[task.operation].large
-        )
-        share = done / possible if possible else 1.0
+    tasks = task_lines(course, tried)
+    possible = sum(task.possible for task in tasks)
+    share = sum(task.earned for task in tasks) / possible if possible else 1.0
     most = int(share * line.possible)
     if line.earned <= most:
         return line
     remark = (
-        f"{line.remark}; this earns at most {_points(most)}, because the tasks that are done have"
-        f" {share:.0%} of the points of all tasks"
+        f"{line.remark}; this earns at most {_points(most)}, because the tasks have earned"
+        f" {share:.0%} of their points"
     )
     return replace(line, earned=most, remark=remark, code=Code.WRONG)
 

@@ -267,15 +267,15 @@ def with_broken_function(
 ) -> OperationOutcome:
     """Return the outcome of a test whose results are right.
 
-    It is a failure if a function of the task does not keep what its comment promises, because its
-    other callers rely on that.
+    The task earns nothing if a function does not keep what its comment promises, because its other
+    callers rely on that.
     """
     function, reason = alone.broken(stage, task, seed)
     if not function:
         return tried
-    fault = f"{function} is wrong: {reason}"
+    fault = f"{function} is wrong: {reason}; all results are right, but it must be right alone, too"
     return replace(
-        tried, large=False, fault=fault, code=Code.WRONG, right="all results", function=function
+        tried, small=False, large=False, fault=fault, code=Code.WRONG, function=function
     )
 
 
