@@ -326,6 +326,11 @@ def unsanitized(text: str, own: str) -> str:
     return ""
 
 
+def is_register(word: str) -> bool:
+    """Return whether a word in assembly is the name of a register."""
+    return _REGISTER.fullmatch(word) is not None
+
+
 def _assembly(found: list[Token], i: int) -> str:
     """Return an error if the asm statement or asm label that begins at token i is forbidden."""
     group = list(_group(found, i + 1))
@@ -335,7 +340,7 @@ def _assembly(found: list[Token], i: int) -> str:
             break
         template += re.sub(r"\\([nt\"])", lambda m: _ESCAPED[m[1]], token.text[1:-1])
     template = re.sub(r"/\*.*?(?:\*/|\Z)", " ", template, flags=re.S)
-    if _names(found, i) and not _REGISTER.fullmatch(template):
+    if _names(found, i) and not is_register(template):
         return _refusal(found[i], "a name that asm gives")
     if match := _DIRECTIVES.search(template):
         return _refusal(found[i], f"{(match[1] or match[2]).strip()} in assembly")

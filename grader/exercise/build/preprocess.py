@@ -11,7 +11,7 @@ import hashlib
 import os
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 
@@ -36,6 +36,12 @@ PREPROCESSED = "-fpreprocessed"
 # other processors. The names are those in messages.
 NO_ASM = ("-DFIB_NO_ASM",)
 WITHOUT_ASSEMBLY = {NO_ASM: "with FIB_NO_ASM", ("-U__x86_64__",): "on another processor"}
+# The words that fib_assert_failed prints before the name of a file with assembly.
+WITH = b"assembly in"
+# The beginning of an asm statement, up to the end of its template.
+ASSEMBLY = re.compile(rb'\b((?:__)?asm(?:__)?(?:\s+\w+)*\s*\(\s*)((?:"(?:[^"\\]|\\.)*"\s*)+)')
+# A built-in function for an instruction of this processor.
+_INSTRUCTION = re.compile(r"__builtin_ia32_\w+")
 # A macro, and the names that the unit tests reserve.
 _MACRO = re.compile(r"#(?:define|undef) (\w+)")
 _TESTED = re.compile(r"STAGE_|TESTED_|tested_")
@@ -65,9 +71,52 @@ def texts(
     return _texts(stage, files, names, (*(("-DFIB_TRACE",) if trace else ()), *macros))
 
 
-def has_plain_c(sources: Sequence[Path]) -> bool:
-    """Return whether a stage has plain C as well as assembly."""
-    return any(b"FIB_NO_ASM" in path.read_bytes() for path in sources)
+def trapped(stage: Stage, made: Texts) -> Texts:
+    """Return texts in which each asm statement of the stage ends the program, but for empty ones.
+
+    cause is set if a file that is not for vectors calls a built-in function for an instruction.
+    """
+    if made.cause:
+        return made
+    place = f"{stages.place(stage)}/"
+    for name, content in made.files.items():
+        if name in stage.traits.vector:
+            continue
+        for token in allowed_c.tokens(content.decode(errors="surrogateescape"), place):
+            if _INSTRUCTION.fullmatch(token.text):
+                file = token.file.replace(place, f"{paths.shown(stage.directory)}/", 1)
+                return Texts(cause=f"{file}:{token.line}: {token.text} does not exist; use plain C")
+    return replace(made, files={name: _trapped(text, place) for name, text in made.files.items()})
+
+
+def _trapped(text: bytes, place: str) -> bytes:
+    parts = re.split(rb'(?m)^# (\d+) "((?:\\.|[^"\\\n])*)"([^\n]*\n)', text)
+    made = [parts[0]]
+    for number, file, flags, lines in zip(*(parts[i::4] for i in range(1, 5))):
+        made += [b'# %s "%s"%s' % (number, file, flags)]
+        own = file.startswith(place.encode())
+        made += [_without_assembly(lines, file.rsplit(b"/")[-1], int(number)) if own else lines]
+    return b"".join(made)
+
+
+def _without_assembly(lines: bytes, file: bytes, first: int) -> bytes:
+    def trap(found: re.Match[bytes]) -> bytes:
+        template = found[2].translate(None, b'" \t\n')
+        if not template or allowed_c.is_register(template.decode(errors="replace")):
+            return found[0]
+        line = first + lines.count(b"\n", 0, found.start())
+        return b'if (1) fib_assert_failed("%s %s", %d); else %s' % (WITH, file, line, found[0])
+
+    return ASSEMBLY.sub(trap, lines)
+
+
+def own_lines(stage: Stage, made: Texts) -> dict[str, list[tuple[str, int, str]]]:
+    """Return the lines of each text that come from the stage's own files."""
+    place = f"{stages.place(stage)}/"
+    return {
+        name: [line for line in allowed_c.lines(text.decode(errors="replace"), place) if line[2]]
+        for name, text in made.files.items()
+    }
 
 
 def adapted(

@@ -100,7 +100,6 @@ BEGIN, END, ALLOCATION, YIELD = "a0", "a1", "a2", "a3"
 MULTIPLY = {"bn_mul": "a4", "bn_square": "a5"}
 SHIFT = "a6"
 # The template of an asm statement, and the multiplications in it that can be marked.
-_ASSEMBLY = re.compile(rb'\b(?:__)?asm(?:__)?(?:\s+\w+)*\s*\(\s*((?:"(?:[^"\\]|\\.)*"\s*)+)')
 _MULTIPLICATION = re.compile(rb'((?:"|;|\s|\\[nt]))(i?mul[blqwx]?\b)')
 _ANY_MULTIPLICATION = re.compile(rb"mul")
 # The plugin counts multiplications with this prefix apart. A processor ignores it.
@@ -236,8 +235,7 @@ def counts(
     built = stage_module.build(stage, kernel)
     if built.rejection:
         return dict.fromkeys(wanted, (Finding("wrong", built.rejection),))
-    sources = list(stage_module.sources(stage, []))
-    assembly = preprocess.has_plain_c(sources) and not _assembly_everywhere(stage)
+    assembly = bool(_marked_texts(stage))
     try:
         made = counted_module(built, kernel, assembly)
         if assembly and not made.ok:
@@ -309,7 +307,8 @@ def _varied(stage: Stage, wanted: CountedCall, seed: int | None) -> list[Counted
 
 def _multiplications(text: bytes) -> int:
     """Return the number of multiplications in the asm statements of a text, however written."""
-    return sum(len(_ANY_MULTIPLICATION.findall(part)) for part in _ASSEMBLY.findall(text))
+    found = preprocess.ASSEMBLY.finditer(text)
+    return sum(len(_ANY_MULTIPLICATION.findall(statement[2])) for statement in found)
 
 
 def marked(text: bytes) -> bytes:
@@ -322,17 +321,7 @@ def marked(text: bytes) -> bytes:
     def of_statement(found: re.Match[bytes]) -> bytes:
         return _MULTIPLICATION.sub(MARKED, found[0])
 
-    return _ASSEMBLY.sub(of_statement, text)
-
-
-def _assembly_everywhere(stage: Stage) -> bool:
-    """Return whether a build that must not use assembly multiplies in assembly."""
-    sources = list(stage_module.sources(stage, []))
-    for macros in preprocess.WITHOUT_ASSEMBLY:
-        made = preprocess.texts(stage, sources, macros=macros)
-        if made.cause or any(map(_multiplications, made.files.values())):
-            return True
-    return False
+    return preprocess.ASSEMBLY.sub(of_statement, text)
 
 
 def _load(guest: Running, stage: Stage, timeout: float) -> None:

@@ -81,6 +81,8 @@ def program(stage: Stage, macros: tuple[str, ...] = ()) -> Path:
     sources = list(stage_module.sources(stage, []))
     made = [preprocess.texts(stage, sources, macros=macros)]
     made += [preprocess.adapted(stage, sources, adapter, macros) for adapter in adapters]
+    if macros:
+        made = [preprocess.trapped(stage, one) for one in made]
     if cause := next((one.cause for one in made if one.cause), ""):
         raise _not_built(cause)
     digests = [preprocess.digest_of(one.files) for one in made]
@@ -385,6 +387,9 @@ def _ended(result: CommandResult, output: str) -> str:
     much = re.search(r"^fib: (fib_account_work gets .*)$", output, re.MULTILINE)
     if much:  # too_much_work() in account_malloc.c prints this message
         return f"{much[1]}{sanitizer_report.place(output)}"
+    assembly = re.search(rf"^{preprocess.WITH.decode()} (\S+:\d+): Assertion failed$", output, re.M)
+    if assembly:
+        return f"it needs assembly ({assembly[1]}); compute it in plain C there"
     unmet = re.search(r"^(?:\S+/)?(\S+\.[ch]):(\d+): Assertion failed$", output, re.M)
     if unmet:
         return f"an assertion does not hold ({unmet[1]}:{unmet[2]})"

@@ -274,9 +274,7 @@ def with_broken_function(
     if not function:
         return tried
     fault = f"{function} is wrong: {reason}; all results are right, but it must be right alone, too"
-    return replace(
-        tried, small=False, large=False, fault=fault, code=Code.WRONG, function=function
-    )
+    return replace(tried, small=False, large=False, fault=fault, code=Code.WRONG, function=function)
 
 
 def with_function(tried: OperationOutcome, stage: Stage, task: Task, seed: int) -> OperationOutcome:
@@ -290,15 +288,19 @@ def with_function(tried: OperationOutcome, stage: Stage, task: Task, seed: int) 
 def outcome(stage: Stage, path: Path, operation: str, seed: int) -> OperationOutcome:
     """Test one operation of a stage with small and large numbers.
 
-    If the stage's files have plain C for other computers, test that, too.
+    Also test the stage as other computers compile it, where the result must not need assembly.
     """
     tested = _outcome(stage, path, operation, seed)
-    sources = list(stage_module.sources(stage, []))
-    if not tested.large or not preprocess.has_plain_c(sources):
+    if not tested.large:
         return tested
+    sources = list(stage_module.sources(stage, []))
+    own = preprocess.own_lines(stage, preprocess.texts(stage, sources))
     # Mostly both builds have the same text, and so one program.
     programs: dict[Path, str] = {}
     for macros, where in preprocess.WITHOUT_ASSEMBLY.items():
+        elsewhere = preprocess.trapped(stage, preprocess.texts(stage, sources, macros=macros))
+        if preprocess.own_lines(stage, elsewhere) == own:
+            continue
         try:
             programs.setdefault(test_program.program(stage, macros), where)
         except test_program.NoTestProgramError as error:
