@@ -57,6 +57,9 @@ _ANNOUNCED_BITS = (1300, 2600)
 _SHORT_ANNOUNCED, _LEAST_FACTOR = 300, 130
 # The largest bits of operands whose result takes linear and quadratic time.
 _MOST_SUM, _MOST_PRODUCT = 100_000, 60_000
+# A number of this many bits does not fit on the stack of a call. So no stage can do without memory,
+# even if its largest F(n) would fit there.
+_BEYOND_STACK = 8 * 4096 + 1024
 # The largest buffer for the digits of a number, in bytes, and as a multiple of their number.
 _MOST_ROOM, _MOST_ROOM_TIMES = 1 << 22, 1000
 
@@ -65,6 +68,12 @@ def longest(stage: Stage, most: int, part: int = 1) -> int:
     """Return the bits of the largest F(n) of a stage, or of a part of it, but at most `most`."""
     phi = (1 + math.sqrt(5)) / 2
     return min(most, int(stage.manifest.max_n * math.log2(phi)) // part)
+
+
+def beyond_stack(rng: random.Random, stage: Stage, part: int = 1) -> Iterator[int]:
+    """Yield an operand whose result does not fit on the stack, unless F(n) is as long."""
+    if longest(stage, _BEYOND_STACK) < _BEYOND_STACK:
+        yield _of_length(rng, _BEYOND_STACK // part)
 
 
 def announcements(rng: random.Random, stage: Stage, operation: str) -> Iterator[OperationCase]:
@@ -235,6 +244,7 @@ def _binary(
         large = list(_long(rng, longest(stage, most, part)))
         operands += [(a, rng.choice(large)) for a in large]
         operands += _related(rng, longest(stage, most, part))
+        operands += [(a, a ^ 1) for a in beyond_stack(rng, stage, part)]
         for a, b in operands:
             x, y = (max(a, b), min(a, b)) if ordered else (a, b)
             # The result of add may overwrite both operands, or none.
@@ -259,7 +269,7 @@ def _shifts(rng: random.Random, stage: Stage) -> Iterator[OperationCase]:
     for a in _numbers(rng, 40):
         for bits in (0, 1, 31, 32, 33, 63, 64, 65, rng.randrange(300)):
             yield from _shift(stage, a, bits)
-    for a in _long(rng, longest(stage, _MOST_SUM)):
+    for a in (*_long(rng, longest(stage, _MOST_SUM)), *beyond_stack(rng, stage)):
         yield from _shift(stage, a, rng.randrange(66))
     for length in octaves(rng, 64, longest(stage, _MOST_SUM)):
         a = _of_length(rng, length)
@@ -280,7 +290,8 @@ def _squares(rng: random.Random, stage: Stage) -> Iterator[OperationCase]:
 
 
 def _copies(rng: random.Random, stage: Stage) -> Iterator[OperationCase]:
-    for a in (*_numbers(rng, 100), *_long(rng, longest(stage, _MOST_SUM))):
+    long = (*_long(rng, longest(stage, _MOST_SUM)), *beyond_stack(rng, stage))
+    for a in (*_numbers(rng, 100), *long):
         yield OperationCase(f"copy {a:x}", f"{a:x}", a.bit_length())
 
 
@@ -323,7 +334,7 @@ def _decimals(rng: random.Random, stage: Stage) -> Iterator[OperationCase]:
     numbers = [*_numbers(rng, 30), *(10**i + d for i in range(45) for d in (-1, 0, 1))]
     if stage.traits.numbers:
         most = longest(stage, _MOST_PRODUCT)
-        numbers += [*_hard_dividends(rng), *_long(rng, most // 2)]
+        numbers += [*_hard_dividends(rng), *_long(rng, most // 2), *beyond_stack(rng, stage)]
         numbers += [_of_length(rng, bits) for bits in octaves(rng, 64, most)]
     else:
         numbers = [a & (1 << 64) - 1 for a in (*numbers, *_words(rng))]
