@@ -11,7 +11,7 @@ import pytest
 
 from grader.base import paths
 from grader.base.errors import LabError
-from grader.exercise.build import stage_module
+from grader.exercise.build import c_flags, stage_module
 from grader.exercise.files import stages
 from grader.exercise.operations import test_program
 from grader.lab.module import Kernel
@@ -102,3 +102,16 @@ def test_every_build_accepts(tmp_path: Path, kernel: Kernel) -> None:
 @pytest.mark.parametrize("what", REFUSED)
 def test_every_build_refuses(what: str, tmp_path: Path, kernel: Kernel) -> None:
     assert [k for k, v in verdicts(tmp_path, REFUSED[what], kernel).items() if not v] == []
+
+
+def test_a_function_aligns_the_vectors_on_its_stack(tmp_path: Path) -> None:
+    """Its callers in the kernel align the stack to 8 bytes only."""
+    source = tmp_path / "vectors.c"
+    source.write_text(
+        "typedef int vec __attribute__((vector_size(16)));\n"
+        "void use(vec *v);\n"
+        "void on_the_stack(vec v)\n{\n\tuse(&v);\n}\n"
+    )
+    command = ["gcc", "-O2", "-S", "-o", "-", *c_flags.vector(), str(source)]
+    made = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert "andq\t$-16, %rsp" in made

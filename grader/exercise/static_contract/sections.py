@@ -116,7 +116,7 @@ def _sanitizers(obj: Object, section: Section, swept: CodeSurvey) -> list[Object
 
 
 # The instructions of a sanitizer's constructor.
-_PLAIN = frozenset("push mov lea call pop ret endbr64 sub add leave".split())
+_PLAIN = frozenset("push mov lea call pop ret endbr64 sub add and leave".split())
 _REGISTERS = re.compile(r"__asan_(init|version\w+|(un)?register_globals)")
 
 
