@@ -41,6 +41,8 @@ void race_range(const void *address, size_t size, bool write, void *place);
 
 /* Return whether the caller must wait, or must be interrupted, in this call. */
 bool race_chosen(void);
+/* Let the other caller run before an atomic access, in some calls. */
+void race_wait_atomic(void);
 
 /* Let the caller wait after the release of a mutex, in some calls. */
 void race_wait(void);

@@ -120,6 +120,11 @@ def _open(session: DriverSession, places: Mapping[str, str]) -> str:
         title = f"two callers write {COUNT} lines each through one open file, {place}"
         session.ask([f"same {COUNT}{cpus}"])
         session.clean(title)
+        title = f"two callers open and close the device {COUNT} times each, {place}"
+        (opened,) = _numbers(session, f"opens {COUNT}{cpus}", title, 1)
+        if opened != 2 * COUNT:
+            raise wrong(TOGETHER, title, f"{2 * COUNT} open files", f"{opened}")
+        session.clean(title)
     return title
 
 

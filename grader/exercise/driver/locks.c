@@ -479,6 +479,7 @@ void first_atomic(const volatile void *address, bool write)
 {
 	bool checked = is_notebook((unsigned long)address);
 
+	race_wait_atomic();
 	if (READ_ONCE(lockset) == STRICT)
 		checked |= !write || holds_any(write);
 	else

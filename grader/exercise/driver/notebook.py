@@ -42,7 +42,7 @@ FILES = (0, 1)
 # calls may not. So the calls for this test change nothing in either case.
 FAILS = (1, 2)
 LONGEST_WRITE = 60  # The client's texts have less than 64 bytes.
-LARGEST_WRITE = (1 << 31) - 4096  # bytes, Linux's MAX_RW_COUNT
+LARGEST_CALL = (1 << 31) - 4096  # bytes, Linux's MAX_RW_COUNT
 ROUNDS = 2  # The number of calls of each kind in one state of the notebook.
 LARGEST = texts.word(str(MAX_N))
 LINE = len(f"{expected_values.digits(MAX_N)}\n")
@@ -154,6 +154,15 @@ class _Drawing:
             request = f"pread {self.file} {size} {at} {there}"
             self.cases.append(PartialReadCase(_ends("read into", there), request, "EFAULT"))
 
+    def read_long(self) -> None:
+        """Read into a buffer of up to 2 GB. A driver must not allocate as much."""
+        size = min(self.random.randrange(1 << 20, 2 << self.random.randint(20, 30)), LARGEST_CALL)
+        at = self.random.randint(0, len(self.model.text))
+        self.model.calls += 1
+        text = self.model.text[at:]
+        answer = f"{len(text)} {text_answer(text).split(' ', 2)[2]}"
+        self.add("read into much memory", f"longread {self.file} {size} {at}", answer)
+
     def read_into_none(self) -> None:
         self._refused_read("null")
 
@@ -210,7 +219,7 @@ class _Drawing:
         for bits in range(4, 31):
             text = f"{self.random.randint(0, MAX_N)}{self.random.choice(('', chr(10)))}"
             times = self.random.randrange(1, 1 << 31 - bits)
-            size = min(len(text) + (times << bits), LARGEST_WRITE)
+            size = min(len(text) + (times << bits), LARGEST_CALL)
             self.model.calls += 1
             title = "write more bytes than a number may have"
             request = f"longwrite {self.file} {texts.word(text)} {size}"
@@ -236,7 +245,9 @@ class _Drawing:
     def _write_from_part(self, size: int) -> None:
         self.model.calls += 1
         there = self.random.randrange(size)
-        request = f"badwrite {self.file} {size} {there}"
+        # The text may end before the missing memory.
+        end = self.random.choice(("", " end")) if there > 1 else ""
+        request = f"badwrite {self.file} {size} {there}{end}"
         self.add(_ends("write from", there), request, EFAULT)
 
     def write_from_parts(self) -> None:
@@ -264,6 +275,18 @@ class _Drawing:
         self.model.calls += 1
         self._without_memory("write", f"write {self.file} {text}", error)
 
+    def seek_without_memory(self) -> None:
+        """Seek to where the position is."""
+        end = self.model.seek(self.file, 0, END)
+        self.add("lseek", f"seek {self.file} 0 {END}", end)
+        self._without_memory("lseek", f"seek {self.file} 0 {CUR}", end)
+
+    def lines_without_memory(self) -> None:
+        self._without_memory("lines", "show lines", rf"0 {self.model.text.count(chr(10))}\n")
+
+    def calls_without_memory(self) -> None:
+        self._without_memory("calls", "show calls", rf"0 {self.model.calls}\n")
+
     def info_without_memory(self) -> None:
         self._without_memory("INFO", f"info {self.file}", self.model.info(self.file))
 
@@ -282,6 +305,8 @@ class _Drawing:
         end = len(self.model.text)
         for whence, offset in itertools.product((os.SEEK_DATA, os.SEEK_HOLE), (0, 1, end)):
             self.add("lseek by another whence", f"seek {self.file} {offset} {whence}", EINVAL)
+            text = self.model.read(self.file, 1)
+            self.add("read after an lseek that failed", f"read {self.file} 1", text)
 
     def seek_far(self) -> None:
         """Move the position by offsets of all magnitudes.
@@ -365,17 +390,21 @@ Kind = Callable[[_Drawing], None]
 # The kinds of calls, by the name of the task in which the learner implements them.
 KINDS: dict[str, tuple[Kind, ...]] = {
     "read": (_Drawing.read, _Drawing.pread, _Drawing.read_into_none, _Drawing.read_into_part,
-             _Drawing.change, _Drawing.pread_without_memory),
+             _Drawing.change, _Drawing.pread_without_memory, _Drawing.read_long),
     "write": (_Drawing.write, _Drawing.write_text, _Drawing.write_no_number, _Drawing.write_much,
               _Drawing.write_line_too_long, _Drawing.write_from_none, _Drawing.write_from_part,
               _Drawing.write_without_memory),
-    "position": tuple(
-        functools.partial(_Drawing.seek, whence=whence, place=place)
-        for whence in (SET, CUR, END)
-        for place in ("before", "here", "inside", "end", "behind")
+    "position": (
+        *(
+            functools.partial(_Drawing.seek, whence=whence, place=place)
+            for whence in (SET, CUR, END)
+            for place in ("before", "here", "inside", "end", "behind")
+        ),
+        _Drawing.seek_without_memory,
     ),
-    "sysfs": (_Drawing.lines,),
-    "counter": (_Drawing.calls, _Drawing.reset, _Drawing.refused_reset),
+    "sysfs": (_Drawing.lines, _Drawing.lines_without_memory),
+    "counter": (_Drawing.calls, _Drawing.reset, _Drawing.refused_reset,
+                _Drawing.calls_without_memory),
     "ioctl": (_Drawing.info_into_none, _Drawing.info_into_part, _Drawing.info_without_memory),
 }  # fmt: skip
 

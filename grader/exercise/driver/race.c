@@ -197,6 +197,12 @@ bool race_chosen(void)
 	return race > 0 && is_chosen(race);
 }
 
+void race_wait_atomic(void)
+{
+	if (race_chosen())
+		wait();
+}
+
 static void before_access(unsigned long address, size_t size, bool write,
 			  bool marked, bool copied, void *place)
 {

@@ -77,6 +77,7 @@ class DriverSession:
         self._read = 0  # the length of the console text whose data races are already attributed
         self.passed = 0
         self._nonce = 0  # the nonce of the last load
+        self._before: list[str] = []  # the kernel's lists before the first load
         self._guest: Running | None = None
         self._client = ""  # the name of the running client, see GuestChannel.begin_client()
 
@@ -103,7 +104,7 @@ class DriverSession:
             self._guest.stop()
             self._guest = None
             self._client = ""
-        self._read = 0
+        self._read, self._before = 0, []
 
     def __enter__(self) -> DriverSession:
         return self
@@ -215,10 +216,16 @@ class DriverSession:
 
     def load(self, *parameters: str, title: str = "load") -> int:
         """Load the driver. Return 0 or minus errno. title: what this tests, as in ask."""
+        if not self._before:
+            self._before = self._lists(title)
         self._nonce = test_record.draw()
         nonce = test_record.line(self._nonce).strip()
         request = " ".join(("load", driver_device.KO, nonce, *parameters))
         return int(self.ask([request], title)[0])
+
+    def _lists(self, moment: str) -> list[str]:
+        """Return the lines of the kernel's lists of device numbers."""
+        return "".join(map(driver_device.text, self.ask(_LISTS, moment))).splitlines()
 
     def unload(self) -> int:
         """Unload the driver. Return 0 or minus errno."""
@@ -268,9 +275,8 @@ class DriverSession:
         left = [step for step in call_trace.remaining(trace) if step.name != ignored]
         self._blame_for(left, call_trace.in_init(trace), moment)
         if not there:
-            lists = "".join(map(driver_device.text, self.ask(_LISTS, moment)))
-            if re.search(rf"\b{driver_device.NAME}\b", lists):
-                there.append(f"the device number ({driver_device.NAME} in /proc)")
+            more = [line for line in self._lists(moment) if line not in self._before]
+            there += [f"the device number {line.strip()} in /proc" for line in more]
         if there:
             raise wrong(LOAD, moment, NOTHING_LEFT, f"{there[0]} is still there")
         self.passed += 1

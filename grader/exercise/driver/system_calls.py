@@ -132,6 +132,8 @@ def _opening() -> list[DriverCase]:
         case("look at the memory of the second file", "opened 1", 1),
         case("no more memory", "fail 1", 1),
         case("open without memory", "open 2 rw", ENOMEM),
+        case("no memory for a second block", "fail 2", 1),
+        WithoutMemoryCase("open without a second block", "open 3 rw", "0"),
         case("memory again", "fail 0", 1),
         case("open when there is memory again", "open 2 rw", 0),
         case("write to the first file", "write 0 7", 1),
@@ -143,6 +145,8 @@ def _opening() -> list[DriverCase]:
         case("close", "close 2", 0),
         case("close", "close 1", 0),
         case("close", "close 0", 0),
+        # This file is not open if open has failed.
+        ClosedCase("close", "close 3", "0"),
         case("count the blocks of memory while no file is open", "blocks", 1),
         case(f"open {MANY} files and write to each", f"many {MANY}", f"{MANY} 0"),
         case(f"count the blocks of memory when the {MANY} files are closed", "blocks", 1),
@@ -194,6 +198,15 @@ class WithoutMemoryCase(DriverCase):
     def holds(self, answer: str) -> bool:
         """Return whether the answer is right."""
         return super().holds(answer) or answer.split()[:1] == [str(ENOMEM)]
+
+
+@dataclass(frozen=True)
+class ClosedCase(DriverCase):
+    """A call of close for a file that need not be open."""
+
+    def holds(self, answer: str) -> bool:
+        """Return whether the answer is right."""
+        return super().holds(answer) or answer.split()[:1] == [str(EBADF)]
 
 
 def _writing() -> list[DriverCase]:
@@ -261,9 +274,10 @@ def _attributes() -> list[DriverCase]:
 def _counting() -> list[DriverCase]:
     """Return the cases of the task "counter"."""
     bad_zeros = ["0x0", "0X0", "0b0", "+-0", "0 0"]  # not the decimal number 0
-    stored = bad_zeros + [text for text in texts.drawn(15, INPUT) if texts.value(text) != 0]
+    drawn = [text for text in texts.drawn(15, INPUT) if text]
+    stored = bad_zeros + [text for text in drawn if texts.value(text) != 0]
     zeros = ["+0", "00", "+00\n", "0\0x"]
-    zeros += [text for text in texts.drawn(15, INPUT) if texts.value(text) == 0]
+    zeros += [text for text in drawn if texts.value(text) == 0]
     return [
         case("calls at first", "show calls", r"0 0\n"),
         case("open", "open 0 rw", 0),

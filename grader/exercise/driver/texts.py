@@ -17,6 +17,7 @@ _PREFIXES = ("", "", "+", "0x", "0X", "0b", "0o", "-", " ", "#", "$", "\\")
 _ZEROS = ("", "", "", "0", "00", "000000")
 _BEHIND = ("", "", "\n", "\n", "\n\n", "\0", "\0x", " ", "x", "abc", "a", "L", "u", ".", ".0", "e1",
            ",", ";", "h", "_1", " 1", "\n1", "8", "9")  # fmt: skip
+_FURTHER = ("", "", "", "", "\0", "\0x", "\n", "+")
 _BASES = ("{}", "{}", "{:o}", "{:x}", "{:b}")
 
 
@@ -29,14 +30,18 @@ def value(text: str) -> int | None:
 def drawn(largest: int, max_bytes: int, draw: random.Random | None = None) -> Iterator[str]:
     """Yield texts of at most max_bytes bytes; some are valid numbers from 0 to largest.
 
-    Zero comes first, with each prefix, because a text such as -0 is not valid although its value
-    is. Without draw, the sequence is always the same.
+    Zero and no digits come first, with each prefix and with each end that a number may have,
+    because a text such as -0 is not valid although its value is. Without draw, the sequence is
+    always the same.
     """
-    yield from map("".join, itertools.product(sorted(set(_PREFIXES)), ("0", "00"), ("", "\n")))
+    digits = ("", "0", "00")
+    ends = ("", "\n", "\0", "\n\0x")
+    yield from map("".join, itertools.product(sorted({*_PREFIXES, "++"}), digits, ends))
     draw = draw or random.Random(largest)
     for _ in range(COUNT):
         number = draw.choice(_BASES).format(draw.randint(0, largest))
-        text = "".join((draw.choice(_PREFIXES), draw.choice(_ZEROS), number, draw.choice(_BEHIND)))
+        end = draw.choice(_BEHIND) + draw.choice(_FURTHER)
+        text = "".join((draw.choice(_PREFIXES), draw.choice(_ZEROS), number, end))
         if len(text) <= max_bytes:
             yield text
 

@@ -83,21 +83,40 @@ static void do_write(const struct request *r)
 	memory_unmap(&m);
 }
 
-/*
- * Write SIZE bytes that begin with TEXT. The pages are not touched, so that a
- * size of 2 GB needs no memory.
- */
+/* Map pages that need no memory until they are touched, up to 2 GB. */
+static char *map_much(size_t size)
+{
+	char *memory = mmap(NULL, size, PROT_READ | PROT_WRITE,
+			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	if (memory == MAP_FAILED)
+		answer(-1);
+	return memory == MAP_FAILED ? NULL : memory;
+}
+
+static void do_long_read(const struct request *r)
+{
+	size_t size = (size_t)number(r, 2);
+	char *memory = map_much(size);
+	ssize_t count;
+
+	if (!memory)
+		return;
+	count = pread(file(r), memory, size, number(r, 3));
+	printf("%zd ", count < 0 ? -errno : count);
+	print_text((unsigned char *)memory, count < 0 ? 0 : (size_t)count);
+	munmap(memory, size);
+}
+
+/* Write SIZE bytes that begin with TEXT. */
 static void do_long_write(const struct request *r)
 {
 	size_t size = (size_t)number(r, 3);
-	char *memory = mmap(NULL, size, PROT_READ | PROT_WRITE,
-			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	char *memory = map_much(size);
 	char text[64];
 
-	if (memory == MAP_FAILED) {
-		answer(-1);
+	if (!memory)
 		return;
-	}
 	snprintf(text, sizeof(text), "%s", word(r, 2));
 	memcpy(memory, text, unescape(text));
 	answer(write(file(r), memory, size));
@@ -113,6 +132,8 @@ static void do_bad_write(const struct request *r)
 	if (!memory_map(&m, size, word(r, 3)))
 		return;
 	memset(m.pages, '0', m.size);
+	if (!strcmp(word(r, 4), "end"))
+		m.address[1] = '\0';
 	answer(write(file(r), m.address, size));
 	memory_unmap(&m);
 }
@@ -423,6 +444,8 @@ static bool serve(const struct request *r)
 		do_read(r, true);
 	else if (!strcmp(verb, "write"))
 		do_write(r);
+	else if (!strcmp(verb, "longread"))
+		do_long_read(r);
 	else if (!strcmp(verb, "longwrite"))
 		do_long_write(r);
 	else if (!strcmp(verb, "badwrite"))

@@ -11,11 +11,14 @@
  *	read H SIZE [good|null|half|fresh|THERE]
  *	pread H SIZE OFFSET [...]	the return value, bytes touched, the text;
  *				only THERE bytes of the buffer are mapped
+ *	longread H SIZE OFFSET	the return value and the text; the buffer may have
+ *				2 GB
  *	write H TEXT		if the size is even, digits follow the text in
  *				memory; if it is odd, the memory ends there
  *	longwrite H TEXT SIZE	zero bytes follow the text
- *	badwrite H SIZE null|THERE	write SIZE zeros from NULL, or with only
- *				THERE of them mapped
+ *	badwrite H SIZE null|THERE [end]
+ *				write SIZE zeros from NULL, or with only THERE of
+ *				them mapped; the second byte may end the text
  *	fill H TEXT		write until a write fails: the number of writes,
  *				and the error
  *	info H [null|THERE]	lines, bytes, room, mine
@@ -47,7 +50,7 @@
  *				its text
  *
  * The following requests run two callers, each with a file of its own. The
- * files have different names, and thus different inodes. Both callers are
+ * files have different names in different directories. Both callers are
  * threads on one CPU. If the request ends with the word "two", they are two
  * processes, on two CPUs if the machine has a second CPU:
  *
@@ -61,8 +64,9 @@
  *				lines written, and bytes in the text
  *	shows COUNT		one writes, one reads the attribute "lines": the
  *				number of reads that are wrong
- *	reads COUNT		each reads at the end of the text, and makes calls
- *				that fail
+ *	reads COUNT		each reads at the end of the text, writes, and makes
+ *				calls that fail
+ *	opens COUNT		each opens and closes the device: the number of files
  *	resets COUNT		one reads, one sets the attribute "calls" to 0 and
  *				reads it: the number of answers that are wrong
  *	clears COUNT		one writes, one clears: lines written, lines

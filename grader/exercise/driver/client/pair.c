@@ -24,8 +24,8 @@
 
 #define FIRST_RACE "/sys/module/first/parameters/race"
 #define FIRST_KILLED "/sys/module/first/parameters/killed"
-/* A second name of the device. */
-#define OTHER_DEVICE FIRST_DEVICE ".other"
+/* A second name of the device, in another directory. */
+#define OTHER_DEVICE "/first.other"
 #define MICROSECONDS_BETWEEN_SIGNALS 500
 
 struct caller {
@@ -192,7 +192,7 @@ static void interrupt(const struct caller pair[2])
 	}
 }
 
-/* Make calls that change nothing: reads at the end, and calls that fail. */
+/* Make all kinds of calls that count: reads at the end, writes, and failures. */
 static void reads(struct caller *c)
 {
 	void *bad = (void *)8;
@@ -200,16 +200,28 @@ static void reads(struct caller *c)
 
 	for (long i = 0; i < c->count; i++) {
 		__atomic_add_fetch(&c->begun, 1, __ATOMIC_SEQ_CST);
-		if (i % 4 == 0)
+		if (i % 5 == 0)
 			c->done += pread(c->fd, text, sizeof(text),
 					 FIRST_BYTES) == 0;
-		else if (i % 4 == 1)
+		else if (i % 5 == 1)
 			c->done += pread(c->fd, bad, 1, 0) < 0;
-		else if (i % 4 == 2)
+		else if (i % 5 == 2)
 			c->done += write(c->fd, "x", 1) < 0;
+		else if (i % 5 == 3)
+			c->done += write(c->fd, "0", 1) == 1;
 		else
 			c->done += write(c->fd, bad, 1) < 0;
 		__atomic_add_fetch(&c->finished, 1, __ATOMIC_SEQ_CST);
+	}
+}
+
+/* Open the device and close it. */
+static void opens(struct caller *c)
+{
+	for (long i = 0; i < c->count; i++) {
+		int fd = (int)RETRY(open(FIRST_DEVICE, O_RDWR | O_CLOEXEC));
+
+		c->done += fd >= 0 && !close(fd);
 	}
 }
 
@@ -636,6 +648,15 @@ static void do_reads(struct caller pair[2])
 	part(pair, false);
 }
 
+static void do_opens(struct caller pair[2])
+{
+	pair[0].work = pair[1].work = opens;
+	if (!together(pair, false))
+		return;
+	printf("0 %ld\n", pair[0].done + pair[1].done);
+	part(pair, false);
+}
+
 static void do_resets(struct caller pair[2])
 {
 	pair[0].work = reads;
@@ -814,6 +835,8 @@ bool serve_pair(const struct request *r)
 		do_same(pair);
 	else if (!strcmp(verb, "reads"))
 		do_reads(pair);
+	else if (!strcmp(verb, "opens"))
+		do_opens(pair);
 	else if (!strcmp(verb, "resets"))
 		do_resets(pair);
 	else if (!strcmp(verb, "clears"))
