@@ -75,6 +75,8 @@ KILL = FiberTest("killed at random moments", "stress kill 20", 60, 120)
 MANY = FiberTest("10,000 fibers, listed", "many many", 45_015, 120)
 FIELDS = FiberTest("the listing, field by field", "many fields", 41)
 MOST = FiberTest("the maximum number, and one more", "many most", 16_391, 120)
+ENDED = FiberTest("threads end while few more fibers fit", "many ended", 16_396, 120)
+NUMBER = FiberTest("a thread has the number of one that has ended", "many number", 200, varies=True)
 ALLOCATION_FAILURE = FiberTest("allocations that fail", "allocation_failure", 17, 30, varies=True)
 MOVED = FiberTest("all registers, moved between two CPUs in the switch", "registers few", 244, 120)
 AVX = FiberTest("there are wide registers", "registers avx", 4)
@@ -94,8 +96,7 @@ LONG_DYING = FiberTest("threads end for a minute", "dying 60000", 105, 300, vari
 
 PLAIN = (
     THERE, REGISTERS, ERRORS, THREADS_OWN, VALUES, KEYS, WINDOWS, EXIT_PATHS, DYING, KILL, MANY,
-    FIELDS,
-    MOST, UNLOAD,
+    FIELDS, MOST, ENDED, NUMBER, UNLOAD,
 )  # fmt: skip
 # The tests of each machine.
 ALL: Mapping[str, tuple[FiberTest, ...]] = {

@@ -39,7 +39,7 @@ TASKS: dict[int, tuple[tuple[str, tuple[FiberTest, ...]], ...]] = {
     ),
     4: (
         ("uml-debug", (runner.EXIT_PATHS, runner.THERE, runner.VALUES)),
-        ("uml", (runner.KILL, runner.MANY)),
+        ("uml", (runner.KILL, runner.MANY, runner.ENDED, runner.NUMBER)),
         ("readers", (runner.READERS,)),
         ("qemu-smp", (runner.DYING, runner.KILL)),
         ("poison", (runner.KEPT,)),
@@ -57,7 +57,7 @@ IN_QEMU: dict[int, tuple[tuple[str, tuple[FiberTest, ...]], ...]] = {
     3: (("qemu-smp", (runner.KEYS, runner.WINDOWS)), ("poison", (runner.VALUES,))),
     4: (
         ("readers", (runner.READERS,)),
-        ("qemu-smp", (runner.KILL, runner.MANY)),
+        ("qemu-smp", (runner.KILL, runner.MANY, runner.ENDED, runner.NUMBER)),
         ("poison", (runner.EXIT_PATHS, runner.KEPT, runner.THERE, runner.VALUES, runner.DYING)),
     ),
 }

@@ -31,6 +31,7 @@ NUMBERS = 300
 ORDERS = range(4, 25)
 HEAP_BYTES, HEADER_BYTES = 32 << 20, 16
 TWICE = 1000  # the same as in 2.c
+TCACHE = 7  # the most blocks of a small size that glibc examines, see 2.c
 # The number of calls of malloc and of free for the input "far", and the most instructions that each
 # may take, with those of the program. The kit's take 48.
 FAR_CALLS, MOST_FOR_A_CALL = 80_000, 200
@@ -60,7 +61,7 @@ def _tests(seed: int) -> list[_Test]:
         _Test(2, "many\n"),
         _Test(2, "large\n"),
         _Test(2, "far\n"),
-        *(_Test(2, line) for line in _twice(draw)),
+        *(_Test(2, line) for line in (*_twice(draw), *_again(draw))),
         # The input ends with the last number.
         _Test(3, f"{''.join(_number(draw) for _ in range(NUMBERS))}%u {draw.getrandbits(20)}"),
     ]
@@ -92,17 +93,30 @@ def _twice(draw: random.Random) -> Iterator[str]:
     others, other blocks are freed before the block, between its frees, or both. In one, no other
     block of the size stays allocated.
     """
-    few, many = draw.randint(1, 6), draw.randint(TWICE * 3 // 4, TWICE - 7)
+    few, many = draw.randint(1, TCACHE - 1), draw.randint(TWICE * 3 // 4, TWICE - TCACHE)
     others = draw.sample([(0, 0), (0, many), (few, 0), (few, many)], 4)
     stay = draw.sample(range(4), 4)
     for i, (before, after) in enumerate(others):
         order = draw.choice(ORDERS[len(ORDERS) * i // 4 : len(ORDERS) * (i + 1) // 4])
+        if i == 2:  # a size of which glibc finds each block that is free
+            before = draw.randint(TCACHE + 1, many)
         size = draw.randint(2 ** (order - 1) + 1 if order > ORDERS[0] else 1, 2**order)
         # A block of 1 byte, which takes 16, follows each block.
         room = HEAP_BYTES // (2**order + 16 + 2 * HEADER_BYTES) - 1
         used = min(stay[i], room)
         first = min(before, room - used)
         yield f"twice {size} {first} {min(after, room - used - first)} {used}\n"
+
+
+def _again(draw: random.Random) -> Iterator[str]:
+    """Yield input lines for 2.c: each allocates more than half of the heap twice.
+
+    The first one has the smallest blocks, so no number of free blocks that a heap can keep is
+    smaller than it must be.
+    """
+    for order in (ORDERS[0], draw.choice(ORDERS[1:11])):
+        room = HEAP_BYTES // (2**order + HEADER_BYTES)
+        yield f"again {2**order} {draw.randint(room * 3 // 5, room * 9 // 10)}\n"
 
 
 def _number(draw: random.Random) -> str:
@@ -145,11 +159,18 @@ def judge(machine: str, seed: int) -> list[Finding | None]:
         except LabError as error:  # the learner's source does not compile
             found[number] = Finding("build-failed", error.problem)
     runs = []
-    for test in (test for test in _tests(seed) if test.task not in found):
+    for test in _tests(seed):
+        if test.task in found:
+            continue
         program = prepare(_source(test.task, seed), CompileOptions())
         given = test.program_input.encode()
         ran = native.run(program, given)
         source = TASK_SOURCES[test.task - 1]
+        try:
+            kernel.link(program, machines.get("qemu").kernel(), source)
+        except LabError as error:  # the source defines a name of another file
+            found[test.task] = Finding("build-failed", error.problem)
+            continue
         task = ProgramTask.after(program, given, ran, test.parameters, source)
         runs.append((test.task, task, ran, _left(test, seed)))
     outcomes = _outcomes([run[1] for run in runs])

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 /*
- * Test 10,000 fibers on stacks of 4 KB, the maximum number of fibers, and the
- * listing.
+ * Test 10,000 fibers on stacks of 4 KB, the maximum number of fibers, many
+ * threads that end, and the listing.
  */
 #include "test_program.h"
 
@@ -74,6 +74,82 @@ static void too_many(void)
 	SAME(fiber_create(stack, SMALL, counts, NULL), -ENOSPC);
 	SAME(fiber_delete(2), 0);
 	CHECK(fiber_create(stack, SMALL, counts, NULL) > 0);
+}
+
+static void *converts(void *unused)
+{
+	(void)unused;
+	fiber_test_convert();
+	return NULL;
+}
+
+/* Room for ROOM fibers is left while ENDED threads end one after the other. */
+#define ROOM 4
+#define ENDED 12
+
+static void ended_threads(void)
+{
+	char *stack = fiber_test_memory(SMALL);
+
+	SAME(fibers_begin(), 0);
+	home = fiber_test_convert();
+	for (long i = ROOM + 1; i < FIBERS_MOST; i++)
+		CHECK(fiber_create(stack, SMALL, counts, NULL) > 0);
+	for (int i = 0; i < ENDED; i++)
+		pthread_join(fiber_test_thread(converts, NULL), NULL);
+}
+
+/* Linux gives numbers from 300 on when it has given the last one. */
+#define LEAST_NUMBER 300
+#define MOST_NUMBER 500
+
+/* The number and the first fiber of a thread that has ended. */
+static struct ended {
+	pid_t number;
+	long fiber;
+} ended;
+
+/* Convert one thread, and the next thread that has the same number. */
+static void *has_a_number(void *again)
+{
+	pid_t number = (pid_t)syscall(SYS_gettid);
+
+	if (ended.number ? number != ended.number : number < LEAST_NUMBER)
+		return NULL;
+	if (ended.number) {
+		fiber_test_convert();
+		SAME(fiber_switch(ended.fiber), -ESRCH);
+		*(bool *)again = true;
+	} else {
+		ended = (struct ended){ number, fiber_test_convert() };
+	}
+	return NULL;
+}
+
+/* Write a number to a file of /proc. Return the number that it had. */
+static int set_number(const char *path, int number)
+{
+	FILE *file = fopen(path, "r+");
+	int old;
+
+	CHECK(file && fscanf(file, "%d", &old) == 1);
+	rewind(file);
+	CHECK(fprintf(file, "%d", number) > 0 && !fclose(file));
+	return old;
+}
+
+static void used_number(void)
+{
+	static const char most[] = "/proc/sys/kernel/pid_max";
+	int old = set_number(most, MOST_NUMBER);
+	bool again = false;
+
+	SAME(fibers_begin(), 0);
+	home = fiber_test_convert();
+	for (int i = 0; i < 2 * MOST_NUMBER && !again; i++)
+		pthread_join(fiber_test_thread(has_a_number, &again), NULL);
+	CHECK(again);
+	set_number(most, old);
 }
 
 struct line {
@@ -176,10 +252,9 @@ static void each_field(void)
 int main(int argc, char **argv)
 {
 	static const struct test_function tests[] = {
-		{ "many", ten_thousand },
-		{ "most", too_many },
-		{ "fields", each_field },
-		{ NULL, NULL },
+		{ "many", ten_thousand },   { "most", too_many },
+		{ "ended", ended_threads }, { "number", used_number },
+		{ "fields", each_field },   { NULL, NULL },
 	};
 
 	return fiber_test_main(argc, argv, tests);

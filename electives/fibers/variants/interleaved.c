@@ -6,7 +6,9 @@
  * second thread requests. After one of the accesses at which this fiber has no
  * owner, the second thread, on another CPU, makes its whole switch; then the
  * first continues. It is the first such access, in the next call the second
- * one, and so on.
+ * one, and so on. In further calls the first thread is stepped, stops after the
+ * same instructions, and must not change the owner from then on, not even for
+ * one instruction.
  *
  * With both bits, the second thread leaves the fiber that the first thread
  * requests. The first thread then stops after one of the instructions after
@@ -50,9 +52,17 @@ static atomic_t turn;
 static struct fiber *watched;
 /* The owner of the watched fiber if the second thread leaves it, or NULL. */
 static struct thread *leaving;
+/*
+ * The second thread while it runs the watched fiber, or NULL. Nobody else may
+ * become the owner meanwhile, not even for one instruction.
+ */
+static const struct thread *holder;
 static struct task_struct *first_thread;
 static long second_result;
 static unsigned int calls, to_skip;
+/* The number of the current stop, and the instruction after each stop. */
+static unsigned int stop_number;
+static unsigned long stop_ip[MOST_STOPS];
 /* The second switch waits for the first one, so one of them takes a lock. */
 static bool waits;
 /* The owner of the watched fiber, and the next instruction, at the last step. */
@@ -62,6 +72,10 @@ static unsigned long last_ip;
 static unsigned int atomics;
 /* The owner changed from NULL by another than the first atomic instruction. */
 static bool wrong_claim;
+/* The first thread is stepped, and stops at stop_ip. */
+static bool returns;
+/* The first thread has changed the owner while the second ran the fiber. */
+static bool taken;
 
 /* Wait without sleeping, as the handler of a breakpoint must. */
 static bool reached_in_handler(int wanted, u64 ns)
@@ -102,39 +116,18 @@ static void stop(void)
 		pr_err("BUG: the other thread does not get a CPU of its own\n");
 	else
 		waits = !reached_in_handler(DONE, CPU_NS);
+	if (!waits && !second_result && returns)
+		holder = READ_ONCE(watched->owner);
 }
 
 static void on_access(struct perf_event *event, struct perf_sample_data *data,
 		      struct pt_regs *regs)
 {
-	if (current == first_thread && !READ_ONCE(watched->owner))
-		stop();
-}
-
-/*
- * Switch, with a breakpoint at the owner of the watched fiber. Return the
- * result of the switch.
- */
-static long switch_with_breakpoint(struct table *table, unsigned long id)
-{
-	struct perf_event * __percpu * breakpoint;
-	struct perf_event_attr attr = {
-		.type = PERF_TYPE_BREAKPOINT,
-		.size = sizeof(attr),
-		.pinned = 1,
-		.sample_period = 1,
-		.bp_addr = (unsigned long)&watched->owner,
-		.bp_len = HW_BREAKPOINT_LEN_8,
-		.bp_type = HW_BREAKPOINT_RW,
-	};
-	long done;
-
-	breakpoint = register_wide_hw_breakpoint(&attr, on_access, NULL);
-	if (IS_ERR_OR_NULL((__force void *)breakpoint))
-		return -EOPNOTSUPP;
-	done = fibers_switch(table, id);
-	unregister_wide_hw_breakpoint(breakpoint);
-	return done;
+	if (current != first_thread || READ_ONCE(watched->owner))
+		return;
+	if (!to_skip && atomic_read(&turn) == READY)
+		stop_ip[stop_number] = regs->ip;
+	stop();
 }
 
 /*
@@ -175,7 +168,13 @@ static int on_step(struct notifier_block *block, unsigned long event,
 		args->regs->flags &= ~X86_EFLAGS_TF;
 		return NOTIFY_STOP;
 	}
+	if (holder) {
+		taken |= owner != holder;
+		return NOTIFY_STOP;
+	}
 	atomics += last_ip && is_atomic(last_ip);
+	if (returns && !owner && args->regs->ip == stop_ip[stop_number])
+		stop();
 	if (!last_owner && owner && (atomics != 1 || !is_atomic(last_ip)))
 		wrong_claim = true;
 	if (leaving && owner && owner != leaving)
@@ -185,41 +184,78 @@ static int on_step(struct notifier_block *block, unsigned long event,
 	return NOTIFY_STOP;
 }
 
+/* Let an exception follow each instruction of this thread, or no longer. */
+static __always_inline void trap(bool on)
+{
+	unsigned long flags;
+
+	asm volatile("pushfq; popq %0" : "=r"(flags));
+	flags = on ? flags | X86_EFLAGS_TF : flags & ~X86_EFLAGS_TF;
+	asm volatile("pushq %0; popfq" : : "r"(flags) : "cc", "memory");
+}
+
 /* Switch, with an exception after each instruction. */
 static long switch_in_steps(struct table *table, unsigned long id)
 {
-	static struct notifier_block steps = { .notifier_call = on_step };
-	long done = register_die_notifier(&steps);
+	long done;
 
-	if (done)
-		return done;
 	last_owner = READ_ONCE(watched->owner);
 	last_ip = atomics = 0;
-	asm volatile("pushfq; orl %0, (%%rsp); popfq"
-		     :
-		     : "i"(X86_EFLAGS_TF)
-		     : "cc", "memory");
+	trap(true);
 	done = fibers_switch(table, id);
-	asm volatile("pushfq; andl %0, (%%rsp); popfq"
-		     :
-		     : "i"(~X86_EFLAGS_TF)
-		     : "cc", "memory");
-	unregister_die_notifier(&steps);
+	trap(false);
+	return done;
+}
+
+/*
+ * Switch, with a breakpoint at the owner of the watched fiber. Return the
+ * result of the switch.
+ */
+static long switch_with_breakpoint(struct table *table, unsigned long id)
+{
+	struct perf_event * __percpu * breakpoint;
+	struct perf_event_attr attr = {
+		.type = PERF_TYPE_BREAKPOINT,
+		.size = sizeof(attr),
+		.pinned = 1,
+		.sample_period = 1,
+		.bp_addr = (unsigned long)&watched->owner,
+		.bp_len = HW_BREAKPOINT_LEN_8,
+		.bp_type = HW_BREAKPOINT_RW,
+	};
+	long done;
+
+	breakpoint = register_wide_hw_breakpoint(&attr, on_access, NULL);
+	if (IS_ERR_OR_NULL((__force void *)breakpoint))
+		return -EOPNOTSUPP;
+	done = fibers_switch(table, id);
+	unregister_wide_hw_breakpoint(breakpoint);
 	return done;
 }
 
 static long first(struct table *table, unsigned long id)
 {
-	bool stepped;
+	static struct notifier_block steps = { .notifier_call = on_step };
+	unsigned int mode;
 	long done;
 
 	if (!reached(READY))
 		return -ETIME;
+	done = register_die_notifier(&steps);
+	if (done)
+		return done;
+	holder = NULL;
 	first_thread = current;
-	stepped = leaving || calls % (MOST_STOPS + 1) == MOST_STOPS;
-	to_skip = calls++ % (MOST_STOPS + 1) % MOST_STOPS;
-	done = stepped ? switch_in_steps(table, id) :
-			 switch_with_breakpoint(table, id);
+	mode = calls++ % (2 * MOST_STOPS + 1);
+	stop_number = to_skip = mode % MOST_STOPS;
+	returns = !leaving && mode >= MOST_STOPS && mode < 2 * MOST_STOPS;
+	if (returns)
+		to_skip = 0;
+	if (leaving || mode >= MOST_STOPS)
+		done = switch_in_steps(table, id);
+	else
+		done = switch_with_breakpoint(table, id);
+	unregister_die_notifier(&steps);
 	atomic_cmpxchg(&turn, READY, GO);
 	if (!reached(DONE))
 		return -ETIME;
@@ -228,6 +264,9 @@ static long first(struct table *table, unsigned long id)
 		send_sig(SIGKILL, current, 1);
 	} else if (wrong_claim) {
 		pr_err("BUG: the owner must change from NULL by one instruction that is atomic on all CPUs, without a lock; use cmpxchg_acquire\n");
+		send_sig(SIGKILL, current, 1);
+	} else if (taken) {
+		pr_err("BUG: a thread loses its fiber for some instructions; take it only if it has no owner, in one step\n");
 		send_sig(SIGKILL, current, 1);
 	} else if (waits) {
 		pr_err("BUG: a switch waits for another one; it must not take a lock\n");

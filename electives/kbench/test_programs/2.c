@@ -132,8 +132,8 @@ static int large_blocks(void)
  *   later ones from its heap.
  * - A block of 1 byte, which stays allocated, follows each block, so glibc does
  *   not merge free blocks.
- * - glibc examines only the first seven free blocks of a small size, so @before
- *   must be below seven.
+ * - glibc examines only the first seven free blocks of a size up to 1,032, so
+ *   @before must be below seven there.
  */
 static int free_twice(unsigned int size, int before, int after, int stay)
 {
@@ -164,6 +164,40 @@ static int free_twice(unsigned int size, int before, int after, int stay)
 	return 0;
 }
 
+struct link {
+	struct link *next;
+};
+
+/*
+ * Allocate @count blocks, free them all, and do so a second time. The kernel's
+ * heap has no room for twice as many, so free must keep each of them.
+ */
+static int again(unsigned int size, int count)
+{
+	for (int round = 0; round < 2; round++) {
+		struct link *list = NULL;
+
+		for (int i = 0; i < count; i++) {
+			struct link *block = malloc(size);
+
+			if (!block) {
+				printf("no memory for block %d in round %d\n",
+				       i, round);
+				return 1;
+			}
+			block->next = list;
+			list = block;
+		}
+		while (list) {
+			struct link *next = list->next;
+
+			free(list);
+			list = next;
+		}
+	}
+	return 0;
+}
+
 /* Allocate blocks of one kind. */
 static int allocate_far(void **far, int count, unsigned int size)
 {
@@ -179,9 +213,9 @@ static int allocate_far(void **far, int count, unsigned int size)
  * Allocate blocks of eight kinds while many blocks of each are free. Each kind
  * has sizes that are rounded up to another power of two, 16 to 2048. If a list
  * holds free blocks of two kinds, malloc must search for the next one of the
- * right size, because all blocks of a kind are freed one after the other. Half
- * of the blocks of the kinds are allocated in the order in which they were
- * freed, the others in the opposite order.
+ * right size, because all blocks of a kind are freed one after the other. A
+ * quarter of the blocks of the kinds are allocated in the order in which they
+ * were freed, a quarter in the opposite order, and the others in turn.
  */
 static int far_blocks(void)
 {
@@ -199,11 +233,15 @@ static int far_blocks(void)
 		for (int i = 0; i < FAR; i++)
 			free(far[kind][i]);
 	for (int kind = 0; kind < KINDS; kind++)
-		if (!allocate_far(far[kind], FAR / 2, size[kind]))
+		if (!allocate_far(far[kind], FAR / 4, size[kind]))
 			return 1;
 	for (int kind = KINDS; kind-- > 0;)
-		if (!allocate_far(far[kind] + FAR / 2, FAR / 2, size[kind]))
+		if (!allocate_far(far[kind] + FAR / 4, FAR / 4, size[kind]))
 			return 1;
+	for (int i = FAR / 2; i < FAR; i++)
+		for (int kind = 0; kind < KINDS; kind++)
+			if (!allocate_far(far[kind] + i, 1, size[kind]))
+				return 1;
 	for (int kind = 0; kind < KINDS; kind++)
 		for (int i = 0; i < FAR; i++)
 			free(far[kind][i]);
@@ -266,17 +304,20 @@ static int many_blocks(void)
 }
 
 /*
- * The input: "large", "far", "twice" with the arguments of free_twice(), or
- * another.
+ * The input: "large", "far", "twice" with the arguments of free_twice(), "again"
+ * with those of again(), or another.
  */
 int main(void)
 {
 	static char test[8];
 	unsigned int size;
-	int before, after, stay;
+	int before, after, stay, given;
 
-	if (scanf("%7s %u %d %d %d", test, &size, &before, &after, &stay) == 5)
+	given = scanf("%7s %u %d %d %d", test, &size, &before, &after, &stay);
+	if (given == 5)
 		return free_twice(size, before, after, stay);
+	if (given == 3)
+		return again(size, before);
 	if (test[0] == 'f')
 		return far_blocks();
 	return test[0] == 'l' ? large_blocks() : many_blocks();
