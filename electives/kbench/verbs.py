@@ -98,13 +98,12 @@ def _twice(draw: random.Random) -> Iterator[str]:
     stay = draw.sample(range(4), 4)
     for i, (before, after) in enumerate(others):
         order = draw.choice(ORDERS[len(ORDERS) * i // 4 : len(ORDERS) * (i + 1) // 4])
-        if i == 2:  # a size of which glibc finds each block that is free
-            before = draw.randint(TCACHE + 1, many)
         size = draw.randint(2 ** (order - 1) + 1 if order > ORDERS[0] else 1, 2**order)
         # A block of 1 byte, which takes 16, follows each block.
         room = HEAP_BYTES // (2**order + 16 + 2 * HEADER_BYTES) - 1
         used = min(stay[i], room)
-        first = min(before, room - used)
+        # glibc finds each free block of the sizes of the third quarter.
+        first = min(draw.randint(TCACHE + 1, many) if i == 2 else before, room - used)
         yield f"twice {size} {first} {min(after, room - used - first)} {used}\n"
 
 
