@@ -35,6 +35,7 @@ REFUSED = {
         "#define A(x) no_sanitize_##x\n[[gnu::A(address)]] ", "no_sanitize_address"),
     "not instrumented": ("__attribute((__no_instrument_function__)) ",
         "__no_instrument_function__"),
+    "instructions of other processors": ("__attribute__((target(\"avx2\"))) ", "target"),
     "ifunc": ("__attribute__((ifunc(\"f\"))) ", "ifunc"),
     "alias": ("void f(void) __attribute__((alias(\"memcpy\")));\n", "alias"),
     "weak by a pragma": ("#pragma weak memcpy\n", "#pragma weak"),

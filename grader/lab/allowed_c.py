@@ -18,18 +18,18 @@ from dataclasses import dataclass
 # Rejected attributes, without leading and trailing underscores.
 _ATTRIBUTES = re.compile(
     r"no_sanitize\w*|no_address_safety_analysis|no_instrument_function|disable_sanitizer\w*"
-    r"|no_profile_instrument_function|ifunc|alias|weakref|weak|symver|target_clones|copy"
+    r"|no_profile_instrument_function|ifunc|alias|weakref|weak|symver|target(?:_clones)?|copy"
 )
 # Rejected attributes whose names are also common identifiers, so they are rejected only as
 # attributes.
-_COMMON = ("alias", "weak", "copy")
+_COMMON = ("alias", "weak", "copy", "target")
 # Words that are rejected everywhere.
 _WORDS = re.compile(
     r"__builtin_(constant_p|(dynamic_)?object_size|has_attribute|return_address"
     r"|extract_return_addr|\w*cpu_(is|supports|init))"
     r"|__(asan|ubsan|kasan|kcsan|tsan|sanitizer)_\w+"
 )
-_PRAGMAS = re.compile(r"weak|redefine_extname|GCC\s+(system_header|visibility)|clang\b")
+_PRAGMAS = re.compile(r"weak|redefine_extname|GCC\s+(system_header|visibility|target)|clang\b")
 # Rejected assembler directives: a conditional could test for the symbols of a sanitizer, and a
 # macro could expand to such a conditional.
 _DIRECTIVES = re.compile(
