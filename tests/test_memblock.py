@@ -19,6 +19,7 @@ from catalogue import Fault
 from electives import source_folder
 from electives.memblock import (
     callgrind,
+    contract,
     kernels,
     measure,
     points,
@@ -351,6 +352,10 @@ MOVES = {
         f"static struct memblock_region copy[8300];\n{COPIED}",
         "^it has 199,200 bytes of static variables; at most 1,024 are allowed",
     ),
+    "a static table of another section": (
+        f"static struct memblock_region copy[8300] __attribute__((noinit));\n{COPIED}",
+        "^it has 199,200 bytes of static variables; at most 1,024 are allowed",
+    ),
     "a local array": (
         f"struct memblock_region copy[8300];\n{COPIED}",
         r"add_range.c:\d+:\d+: error: the frame size of \d+ bytes is larger than 2048 bytes",
@@ -414,6 +419,9 @@ def test_what_does_not_compile_is_said_in_one_line(kernel: Path) -> None:
         ('# 9 "mm/memblock.c"', "#line"),
         ('#\\ \nline 9 "slab.c"', "#line"),
         ('asm volatile("xchgq %%rbx, %%rbx" : : : "memory");', "asm"),
+        ('__attribute__((target("sse3"))) extern int other(void);', "target"),
+        ("__builtin_ia32_movnti64((long long *)type->regions, 0);", "__builtin_ia32_movnti64"),
+        ("void *frame = __builtin_frame_address(0);", "__builtin_frame_address"),
     ],
 )
 def test_a_function_cannot_tell_its_builds_apart(kernel: Path, line: str, said: str) -> None:
@@ -425,6 +433,33 @@ def test_a_function_cannot_tell_its_builds_apart(kernel: Path, line: str, said: 
         VariantNotBuiltError, match=rf"^x.c:\d+: {said}.* is not allowed|^x.c:\d+: {said} "
     ):
         variants.build(kernel, built(kernel, kernels.PLAIN), Variant("x", "", text, "x.c"))
+
+
+# Code that could lead into the middle of an instruction, where a constant can hide another one, or
+# that could tell the builds apart by their code; and right code with a switch and a constant table.
+POINTERS = {
+    "volatile long at = (long)memblock_goes_on;": "it uses the address of a function",
+    "static int (*volatile at)(struct memblock_type *, phys_addr_t, phys_addr_t) ="
+    " memblock_double_array;\n\tif (!at)\n\t\treturn 0;": "it uses the address of a function",
+    "volatile long at = (long)memblock_reserve;": "it uses the address of a function",
+    "((void (*)(void))base)();": "it calls a function through a pointer",
+    "static const short table[] = { 7, 3, 9, 1 };\n\tvolatile int hash = table[size % 4];\n"
+    "\tswitch (size % 8) {\n"
+    + "".join(f"\tcase {n}: hash += {n * n}; hash ^= hash << {n}; break;\n" for n in range(1, 8))
+    + "\t}": "",
+}
+
+
+@pytest.mark.parametrize("line", POINTERS)
+def test_a_function_calls_others_by_their_names_only(kernel: Path, line: str) -> None:
+    text = kits("look").text.replace(
+        "unsigned long idx, missing;", f"unsigned long idx, missing;\n\t{line}"
+    )
+    own = Variant("x", "", text, "x.c")
+    tests = built(kernel, kernels.PLAIN)
+    plain, out = (variants.build(kernel, tests, one) for one in (variants.KERNEL, own))
+    found = contract.violation(out, plain)
+    assert found.startswith(POINTERS[line]) and bool(found) == bool(POINTERS[line])
 
 
 @pytest.mark.parametrize(
