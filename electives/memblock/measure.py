@@ -33,15 +33,16 @@ SHORT_SECONDS = 0.3
 
 @dataclass(frozen=True)
 class Places:
-    """The regions that the counted calls add, by index: see harness/states.c."""
+    """The regions that the counted calls add, by index, and their list: see harness/states.c."""
 
     middle: int
     first: int
     across: int
     covered: int
+    memory: bool
 
     def __str__(self) -> str:
-        return f":{self.middle}:{self.first}:{self.across}:{self.covered}"
+        return f":{self.middle}:{self.first}:{self.across}:{self.covered}:{self.memory:d}"
 
 
 Counts = dict[tuple[str, int], int]
@@ -65,7 +66,7 @@ class Share:
 
 
 def states(out: Path, arrays: Mapping[int, Places | str] = dict.fromkeys(REGIONS, "")) -> Counts:
-    """Return the instructions of one memblock_reserve(), by call and regions.
+    """Return the instructions of one call, by call and regions.
 
     arrays: the numbers of regions, and the regions to add, if not the default ones.
 

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Call memblock_reserve() once in each state of the array; callgrind counts the instructions and
- * writes a dump after each call.
+ * Call memblock_reserve() or memblock_add_node() once in each state of the array; callgrind counts
+ * the instructions and writes a dump after each call.
  *
- *   states REGIONS[:MIDDLE:FIRST:ACROSS:COVERED]...
+ *   states REGIONS[:MIDDLE:FIRST:ACROSS:COVERED:MEMORY]...
  *
  * The numbers after REGIONS are indices of regions, by default in the middle and at the end: a new
  * region is inserted before MIDDLE; a range covers ACROSS regions from FIRST on; and region COVERED
- * is added once more.
+ * is added once more. With these numbers, about half of the regions have other flags. The regions
+ * are those of the memory if MEMORY is 1, otherwise they are reserved.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,7 +26,8 @@
 #define FURTHER_PAGES 4ul
 
 struct places {
-	unsigned long regions, middle, first, across, covered;
+	unsigned long regions, middle, first, across, covered, memory;
+	bool mixed; /* whether the regions have different flags */
 };
 
 /* memblock.c needs this variable, which the tests define as well. */
@@ -88,92 +90,121 @@ static phys_addr_t in_gap(unsigned long i, phys_addr_t size)
 	return low + room / 8 * (1 + (number * 0x9e3779b97f4a7c15ul >> 32) % 7);
 }
 
-/* Fill an array with this many regions of equal kind. */
-static void arrange(const struct memblock *initial, unsigned long regions)
+static struct memblock_type *type_of(const struct places *at)
 {
-	struct memblock_type *type = &memblock.reserved;
+	return at->memory ? &memblock.memory : &memblock.reserved;
+}
+
+/* Add a range to the list, as a caller does. */
+static int call_add(const struct places *at, phys_addr_t base, phys_addr_t size)
+{
+	return at->memory ? memblock_add_node(base, size, 0, MEMBLOCK_NONE) :
+			    memblock_reserve(base, size);
+}
+
+/* Return the flags of region i; those of a range that is added are @plain. */
+static enum memblock_flags flags_of(const struct places *at, unsigned long i,
+				    enum memblock_flags plain)
+{
+	/* Knuth's multiplicative hash, of which a high bit is random. */
+	return at->mixed && i * 0x9e3779b97f4a7c15ul >> 63 ? MEMBLOCK_HOTPLUG :
+							     plain;
+}
+
+/* Fill an array. Return the flags of the ranges that are added. */
+static enum memblock_flags arrange(const struct memblock *initial,
+				   const struct places *at)
+{
+	struct memblock_type *type = type_of(at);
+	enum memblock_flags plain;
 
 	memblock = *initial;
-	if (regions > STATIC_REGIONS) {
+	if (at->regions > STATIC_REGIONS) {
 		type->regions = many_regions;
 		type->max = MOST_REGIONS;
 	}
 	memset(type->regions, 0, type->max * sizeof(*type->regions));
-	memblock_reserve(address(0), PAGE_SIZE);
-	for (unsigned long i = 1; i < regions; i++) {
+	/* No reserved region is there yet, so this is the number of regions of an empty list. */
+	type->cnt = initial->reserved.cnt;
+	type->total_size = 0;
+	call_add(at, address(0), PAGE_SIZE);
+	plain = type->regions[0].flags;
+	for (unsigned long i = 0; i < at->regions; i++) {
 		type->regions[i] = type->regions[0];
 		type->regions[i].base = address(i);
+		type->regions[i].flags = flags_of(at, i, plain);
 	}
-	if (!regions) {
+	if (!at->regions) {
 		memset(type->regions, 0, sizeof(*type->regions));
 		type->cnt = initial->reserved.cnt;
 		type->total_size = 0;
-		return;
+		return plain;
 	}
-	type->cnt = regions;
-	type->total_size = regions * PAGE_SIZE;
+	type->cnt = at->regions;
+	type->total_size = at->regions * PAGE_SIZE;
+	return plain;
 }
 
 struct range {
 	phys_addr_t begin, end;
+	enum memblock_flags flags;
 };
 
-/*
- * Add [begin, end) to @count ascending ranges with a gap between any two of
- * them. Return their new number.
- */
-static unsigned long add(struct range *ranges, unsigned long count,
-			 phys_addr_t begin, phys_addr_t end)
-{
-	unsigned long i = 0, last;
+static struct range expected[2 * MOST_REGIONS];
+static unsigned long expected_count;
 
-	while (i < count && ranges[i].end < begin)
-		i++;
-	for (last = i; last < count && ranges[last].begin <= end; last++) {
-		if (begin > ranges[last].begin)
-			begin = ranges[last].begin;
-		if (end < ranges[last].end)
-			end = ranges[last].end;
-	}
-	memmove(&ranges[i + 1], &ranges[last],
-		(count - last) * sizeof(*ranges));
-	ranges[i] = (struct range){ begin, end };
-	return count - (last - i) + 1;
+/* Append [begin, end) to the expected regions, or to the last of them if it touches. */
+static void expect(phys_addr_t begin, phys_addr_t end,
+		   enum memblock_flags flags)
+{
+	struct range *last = &expected[expected_count - 1];
+
+	if (begin >= end)
+		return;
+	if (expected_count && last->end == begin && last->flags == flags)
+		last->end = end;
+	else
+		expected[expected_count++] =
+			(struct range){ begin, end, flags };
 }
 
 /*
- * Return true if the reserved regions are those of arrange(), with [base, base
- * + size) and with the new array, if the call has made the array @before grow.
+ * Return true if the regions are those of arrange(), with [base, base + size) and with the new
+ * array, if the call has made the array @before grow. The array is above all regions.
  */
 static bool is_right(const struct memblock_region *before,
-		     unsigned long regions, phys_addr_t base, phys_addr_t size)
+		     const struct places *at, phys_addr_t base,
+		     phys_addr_t size, enum memblock_flags plain)
 {
-	const struct memblock_type *type = &memblock.reserved;
-	struct range expected[MOST_REGIONS + 2];
-	phys_addr_t total = 0;
-	unsigned long count;
+	const struct memblock_type *type = type_of(at);
+	phys_addr_t end = base + size, total = 0;
 
-	for (count = 0; count < regions; count++)
-		expected[count] = (struct range){ address(count),
-						  address(count) + PAGE_SIZE };
-	count = add(expected, count, base, base + size);
+	expected_count = 0;
+	for (unsigned long i = 0; i < at->regions; i++) {
+		phys_addr_t next = address(i) + PAGE_SIZE;
+
+		expect(base, end < address(i) ? end : address(i), plain);
+		expect(address(i), next, flags_of(at, i, plain));
+		base = base > next ? base : next;
+	}
+	expect(base, end, plain);
 	if (type->regions != before) {
 		phys_addr_t array = (phys_addr_t)(unsigned long)type->regions;
 
-		count = add(
-			expected, count, array,
-			array + PAGE_ALIGN(type->max * sizeof(*type->regions)));
+		expect(array,
+		       array + PAGE_ALIGN(type->max * sizeof(*type->regions)),
+		       plain);
 	}
-	for (unsigned long i = 0; i < count && i < type->cnt; i++) {
+	for (unsigned long i = 0; i < expected_count && i < type->cnt; i++) {
 		const struct memblock_region *region = &type->regions[i];
 
 		if (region->base != expected[i].begin ||
 		    region->base + region->size != expected[i].end ||
-		    region->flags != type->regions[0].flags)
+		    region->flags != expected[i].flags)
 			return false;
 		total += region->size;
 	}
-	return type->cnt == count && type->total_size == total;
+	return type->cnt == expected_count && type->total_size == total;
 }
 
 static void count(const struct memblock *initial, enum call call,
@@ -182,6 +213,7 @@ static void count(const struct memblock *initial, enum call call,
 	unsigned long regions = at->regions;
 	phys_addr_t base = 0, size = PAGE_SIZE;
 	const struct memblock_region *before;
+	enum memblock_flags plain;
 	char name[40];
 
 	switch (call) {
@@ -211,14 +243,14 @@ static void count(const struct memblock *initial, enum call call,
 		base = address(at->covered);
 		break;
 	}
-	arrange(initial, regions);
-	before = memblock.reserved.regions;
+	plain = arrange(initial, at);
+	before = type_of(at)->regions;
 	(void)snprintf(name, sizeof(name), "%s %lu", names[call], regions);
 	CALLGRIND_ZERO_STATS;
-	if (memblock_reserve(base, size))
+	if (call_add(at, base, size))
 		abort();
 	CALLGRIND_DUMP_STATS_AT(name);
-	if (!is_right(before, regions, base, size))
+	if (!is_right(before, at, base, size, plain))
 		abort();
 }
 
@@ -227,8 +259,10 @@ static struct places places(const char *argument)
 {
 	struct places at = { .across = ACROSS };
 
-	if (sscanf(argument, "%lu:%lu:%lu:%lu:%lu", &at.regions, &at.middle,
-		   &at.first, &at.across, &at.covered) != 5) {
+	at.mixed = sscanf(argument, "%lu:%lu:%lu:%lu:%lu:%lu", &at.regions,
+			  &at.middle, &at.first, &at.across, &at.covered,
+			  &at.memory) == 6;
+	if (!at.mixed) {
 		at.middle = at.regions / 2;
 		at.first = (at.regions - ACROSS) / 2;
 		at.covered = at.regions - 1;
