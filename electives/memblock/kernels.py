@@ -51,7 +51,7 @@ class Way:
 
 
 # The builds with the sanitizers of the kernel's Makefile.
-RANDOM = ("random", "compare", "operations", "model", "array_end")
+RANDOM = ("random", "compare", "operations", "model", "unused")
 RECORD = (("kernels_tests",), ("-Wl,--wrap=main,--wrap=test_pass",), True)
 UMA = Way("uma", "NUMA off", (), "random", RANDOM, (), *RECORD)
 NUMA = Way("numa", "NUMA on", ("NUMA=1",), "random", RANDOM, (), *RECORD)

@@ -25,7 +25,7 @@ ALL = "ogbfx"
 GIVEN_UP = "ogbxi"
 # The mode letter for ranges with gaps and overlaps of one byte, see harness/random.c.
 SINGLE_BYTES = "y"
-# The mode letter for arrays of several hundred regions. The arrays of all other tests have at most
+# The mode letter for arrays of up to 8,000 regions. The arrays of all other tests have at most
 # 128 regions or begin with few.
 MANY_REGIONS = "m"
 OPERATIONS = 150

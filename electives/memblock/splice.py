@@ -19,13 +19,15 @@ _HEAD = r"^[a-z][\w \t*]*\n?\b{name}\([^;{{}}]{{0,999}}\)\n\{{\n"
 _MERGE = "memblock_merge_regions"
 # Each growth of an array by the new function is told to the harness.
 TELLS = """\
-void memblock_array_moved(struct memblock_type *type);
+void memblock_array_grows(void);
+void memblock_array_moved(void);
 static int told_double_array(struct memblock_type *type, phys_addr_t start, phys_addr_t size)
 {
-	int error = memblock_double_array(type, start, size);
+	int error;
 
-	if (!error)
-		memblock_array_moved(type);
+	memblock_array_grows();
+	error = memblock_double_array(type, start, size);
+	memblock_array_moved();
 	return error;
 }
 #define memblock_double_array told_double_array
@@ -68,7 +70,7 @@ def spliced(kernels: str, new: str, where: str, name: str, told: bool = False) -
     """Return the kernel's mm/memblock.c with the new function; where and name are for messages.
 
     The compiler's messages name the file and lines of the new function.
-    told: tell the harness when the function has moved an array (harness/array_end.c).
+    told: tell the harness when the function moves an array (harness/unused.c).
     """
     old = definition(kernels, FUNCTION, where)
     definition(new, FUNCTION, name)

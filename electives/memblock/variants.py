@@ -68,9 +68,10 @@ def named(name: str) -> Variant:
 def memblock_c(kernel: Path, variant: Variant, told: bool = False) -> str:
     """Return the kernel's mm/memblock.c with a variant in it; told: see splice.spliced()."""
     source = (kernel / "mm/memblock.c").read_text(encoding="utf-8")
-    if not variant.text:
+    if not variant.text and not told:
         return source
-    return splice.spliced(source, variant.text, "mm/memblock.c", variant.where, told)
+    text = variant.text or splice.definition(source, splice.FUNCTION, "mm/memblock.c")[0]
+    return splice.spliced(source, text, "mm/memblock.c", variant.where or "memblock.c", told)
 
 
 def build(kernel: Path, tests: BuiltTests, variant: Variant) -> Path:

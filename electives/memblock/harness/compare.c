@@ -83,6 +83,24 @@ bool place_of(enum kind kind, struct array array, unsigned int *first,
 	return true;
 }
 
+bool can_double(void)
+{
+	struct array array = array_of(op.kind);
+	unsigned int pages = (unsigned int)(PAGE_ALIGN(2 * array.max *
+						       sizeof(*array.regions)) /
+					    PAGE_SIZE) *
+			     parts();
+	/* New kernels do not use the memory with the second flag, either. */
+	unsigned int unusable = MEMBLOCK_NOMAP | MEMBLOCK_NOMAP << 1;
+
+	if (op.kind == MEMORY)
+		return model_room(&model, 0, model.pages, pages, parts(),
+				  unusable);
+	return model_room(&model, op.first + op.pages, model.pages, pages,
+			  parts(), unusable) ||
+	       model_room(&model, 0, op.first, pages, parts(), unusable);
+}
+
 void compare(enum kind kind)
 {
 	static struct run runs[MOST_PAGES];

@@ -5,17 +5,19 @@
 
 void model_clear(struct model *m, unsigned int pages)
 {
-	memset(m, 0, sizeof(*m));
 	m->pages = pages;
+	for (enum kind kind = MEMORY; kind <= RESERVED; kind++)
+		memset(m->page[kind], 0, pages * sizeof(*m->page[kind]));
 }
 
 void model_add(struct model *m, enum kind kind, unsigned int first,
 	       unsigned int pages, int node, unsigned int flags)
 {
+	struct page_model as = { true, (unsigned char)flags, (short)node };
+
 	for (unsigned int i = first; i < first + pages; i++)
 		if (!m->page[kind][i].there)
-			m->page[kind][i] =
-				(struct page_model){ true, node, flags };
+			m->page[kind][i] = as;
 }
 
 void model_remove(struct model *m, enum kind kind, unsigned int first,
@@ -31,7 +33,8 @@ void model_flags(struct model *m, enum kind kind, unsigned int first,
 	for (unsigned int i = first; i < first + pages; i++)
 		if (m->page[kind][i].there)
 			m->page[kind][i].flags =
-				(m->page[kind][i].flags | set) & ~clear;
+				(unsigned char)((m->page[kind][i].flags | set) &
+						~clear);
 }
 
 void model_node(struct model *m, enum kind kind, unsigned int first,
@@ -39,7 +42,7 @@ void model_node(struct model *m, enum kind kind, unsigned int first,
 {
 	for (unsigned int i = first; i < first + pages; i++)
 		if (m->page[kind][i].there)
-			m->page[kind][i].node = node;
+			m->page[kind][i].node = (short)node;
 }
 
 unsigned int model_missing(const struct model *m, enum kind kind,
@@ -54,23 +57,37 @@ unsigned int model_missing(const struct model *m, enum kind kind,
 	return runs;
 }
 
+/* Return true if pages have the same states as others. */
+static bool equal(const struct page_model *one, const struct page_model *other,
+		  size_t pages)
+{
+	return !memcmp(one, other, pages * sizeof(*one));
+}
+
+/* Return the first page after @i whose state differs from that of page @i. */
+static unsigned int run_end(const struct page_model *pages, unsigned int i,
+			    unsigned int end)
+{
+	i++;
+	/* Most runs are long, so compare 16 pages with those before them. */
+	while (i + 16 <= end && equal(&pages[i], &pages[i - 1], 16))
+		i += 16;
+	while (i < end && equal(&pages[i], &pages[i - 1], 1))
+		i++;
+	return i;
+}
+
 unsigned int model_runs(const struct model *m, enum kind kind,
 			struct run runs[MOST_PAGES])
 {
-	unsigned int count = 0;
+	const struct page_model *pages = m->page[kind];
+	unsigned int count = 0, end;
 
-	for (unsigned int i = 0; i < m->pages; i++) {
-		const struct page_model *page = &m->page[kind][i];
-		struct run *run = count ? &runs[count - 1] : NULL;
-
-		if (!page->there)
-			continue;
-		if (run && run->first + run->pages == i &&
-		    run->node == page->node && run->flags == page->flags)
-			run->pages++;
-		else
-			runs[count++] =
-				(struct run){ i, 1, page->node, page->flags };
+	for (unsigned int i = 0; i < m->pages; i = end) {
+		end = run_end(pages, i, m->pages);
+		if (pages[i].there)
+			runs[count++] = (struct run){ i, end - i, pages[i].node,
+						      pages[i].flags };
 	}
 	return count;
 }
@@ -91,4 +108,26 @@ bool model_all(const struct model *m, enum kind kind, unsigned int first,
 		if (!m->page[kind][i].there)
 			return false;
 	return true;
+}
+
+bool model_room(const struct model *m, unsigned int first, unsigned int end,
+		unsigned int pages, unsigned int align, unsigned int unusable)
+{
+	unsigned int run = 0;
+
+	for (unsigned int i = first; i < end; i++) {
+		const struct page_model *page = &m->page[MEMORY][i];
+
+		if (run && (page->node != page[-1].node ||
+			    page->flags != page[-1].flags))
+			run = 0;
+		if (!page->there || page->flags & unusable ||
+		    m->page[RESERVED][i].there)
+			run = 0;
+		else if (run || i % align == 0)
+			run++;
+		if (run == pages)
+			return true;
+	}
+	return false;
 }

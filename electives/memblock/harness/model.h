@@ -8,17 +8,17 @@
 
 #include <stdbool.h>
 
-/* The number of pages, and the number in mode m of the random test. */
+/* The number of pages, and the largest number in mode m of the random test. */
 #define PAGES 512u
-#define MOST_PAGES 2048u
+#define MOST_PAGES 20480u
 #define KINDS 2u
 
 enum kind { MEMORY, RESERVED };
 
 struct page_model {
 	bool there;
-	int node;
-	unsigned int flags;
+	unsigned char flags;
+	short node;
 };
 
 /* A run of consecutive pages with equal node and flags. */
@@ -56,5 +56,11 @@ bool model_any(const struct model *m, enum kind kind, unsigned int first,
 	       unsigned int pages);
 bool model_all(const struct model *m, enum kind kind, unsigned int first,
 	       unsigned int pages);
+/*
+ * Return true if @pages free pages of memory begin at a multiple of @align, between @first and
+ * @end. They have one node and equal flags, and none of the flags @unusable.
+ */
+bool model_room(const struct model *m, unsigned int first, unsigned int end,
+		unsigned int pages, unsigned int align, unsigned int unusable);
 
 #endif

@@ -69,7 +69,7 @@ static void cover_array(void)
 	unsigned int first, pages, reach = 1 + pick(60);
 
 	if (!place_of(RESERVED, array_of(RESERVED), &first, &pages) ||
-	    first < HOME + reach || first + pages + reach > model.pages)
+	    first < home + reach || first + pages + reach > model.pages)
 		return;
 	op.first = first - reach;
 	op.pages = pages + 2 * reach;
@@ -96,17 +96,23 @@ int choose(void)
 	static const enum operations others[] = { REMOVE, FREE, MARK, CLEAR,
 						  NODE };
 	enum operations what = pick(2) ? RESERVE : ADD;
-	unsigned int most = pick(8) ? 3 : pick(4) ? 40 : may('m') ? 1500 : 300;
-	/* Without mode g, ranges begin at address 0 as well. */
-	unsigned int begin = may('g') ? HOME : 0, end;
+	unsigned int begin = may('b') ? home : 0;
+	unsigned int end = may('b') ? model.pages : model.pages - home;
+	unsigned int most = pick(scarce ? 2 : 8) ? 3 :
+			    pick(4)		 ? 40 :
+						   (end - begin) / 2;
 
 	if (may('x') && pick(3) == 0)
 		what = others[pick(5)];
 	op.name = names[what];
 	op.kind = what == RESERVE || what == FREE ? RESERVED : MEMORY;
 	op.pages = 1 + pick(most);
-	end = may('b') ? model.pages : model.pages - HOME;
 	op.first = begin + pick(end - begin - op.pages + 1);
+	/* A range across all regions makes a full array double twice. */
+	if (scarce && what == RESERVE && pick(4) == 0) {
+		op.first = begin;
+		op.pages = (end - begin) / 2;
+	}
 	if (what == RESERVE && may('o') && may('b') && pick(8) == 0)
 		cover_array();
 	/* The bit after MEMBLOCK_NOMAP is MEMBLOCK_DRIVER_MANAGED, which old kernels do not have. */

@@ -9,10 +9,17 @@
 
 /*
  * Number of pages of memory that no operation changes: in mode b at the low end, otherwise at the
- * high end. They have space for two arrays of at most 4 pages, for the arrays that these replaced,
- * and for an array that doubles twice.
+ * high end. They have space for two arrays, for the arrays that these replaced, and for an array
+ * that doubles twice. The second number is for the arrays of mode m.
  */
 #define HOME 32u
+#define LARGE_HOME 400u
+/* The kernel's static arrays. */
+#define STATIC_REGIONS 128u
+#define STATIC_BYTES (STATIC_REGIONS * sizeof(struct memblock_region))
+/* The memory that memblock manages, and that of the arrays with which mode m begins. */
+#define ARENA_BYTES (MOST_PAGES * PAGE_SIZE)
+#define FIRST_BYTES (KINDS * 192ul * PAGE_SIZE)
 
 struct operation {
 	const char *name;
@@ -32,7 +39,10 @@ extern struct model model;
 extern struct operation op; /* the operation that is being tested */
 extern struct memblock
 	initial; /* the state of memblock at the beginning of a seed */
+extern bool scarce; /* true if new arrays have little memory in this seed */
+extern unsigned int home; /* HOME or LARGE_HOME */
 extern char *arena; /* address of page 0 of the model */
+extern char *first_arrays;
 /* Node and flags that this kernel gives to reservations by a caller, and to those of arrays. */
 extern struct page_model plain_reserved, reserved_array;
 extern unsigned long below,
@@ -80,9 +90,20 @@ bool place_of(enum kind kind, struct array array, unsigned int *first,
 	      unsigned int *pages);
 /* Check that memblock's regions are equal to the model's. */
 void compare(enum kind kind);
-/* Allow accesses to the memory behind the arrays, before memblock begins again. */
-void guards_release(void);
+/* Return the kernel's static array, and the memory of the array with which mode m begins. */
+struct memblock_region *static_array(enum kind kind);
+char *first_array(enum kind kind);
+/* Return true if the array of the operation's kind can double. */
+bool can_double(void);
 /* Check the memory of a new array, and reserve it in the model. */
 void follow(enum kind kind, struct array before);
+
+/* Prepare the following checks. Return false if this is not possible. */
+bool unused_prepare(void);
+/* Allow accesses to all memory, and refuse those to memory that no array uses. */
+void unused_open(void);
+void unused_close(void);
+/* Check that no memory has changed that no array uses. */
+void unused_compare(void);
 
 #endif
