@@ -23,9 +23,9 @@ MODES = {1: "x", 2: "ox", 3: "ogfx", 4: runner.ALL}
 LAST_MODE, INSTRUCTIONS = 4, 5
 # The instructions of calls are counted in arrays that no call makes grow. Their positions and the
 # numbers of regions are random, so that no function can know them. Each array is from another part
-# of the range of numbers, and half of the arrays are those of the memory. The random test has arrays
-# of all these numbers, see harness/random.c. ENOUGH_ACROSS and a part of the number of regions are the factors
-# that are required between the kernel's count and the learner's.
+# of the range of numbers, and half of the arrays are lists of the memory. The random test has
+# arrays of all these numbers (harness/random.c). ENOUGH_ACROSS and a part of the number of regions
+# are the factors that are required between the kernel's count and the learner's.
 FEW_REGIONS = (88, 112)
 MANY_REGIONS = (700, 8000)
 LEAST_ACROSS, MOST_ACROSS = 4, 12
