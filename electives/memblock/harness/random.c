@@ -270,9 +270,10 @@ static void append(enum kind kind, unsigned int first, unsigned int pages,
 /* Return the node and flags of regions that a caller adds, or sometimes others. */
 static struct page_model attributes(enum kind kind)
 {
-	struct page_model as =
-		kind == MEMORY ? (struct page_model){ true } : plain_reserved;
+	struct page_model as = { .there = true };
 
+	if (kind == RESERVED)
+		as = plain_reserved;
 	if (!may('x') || pick(3) == 0)
 		return as;
 	as.flags = pick(2) ? MEMBLOCK_HOTPLUG : MEMBLOCK_NOMAP << 1;
