@@ -23,7 +23,7 @@ FLAVOURS = ("plain", "noasm", "asan", "asan-noasm")
 ACCEPTED = """\
 int not_static(int size)
 {
-	char bytes[size];
+	char bytes[1];
 	int unused;
 
 	bytes[0] = 0;
@@ -55,6 +55,7 @@ int without_prototype(int a)
 REFUSED = {
     "not declared": "int f(void)\n{\n\treturn nowhere(1);\n}\n",
     "no prototype": "int f();\n",
+    "an array of variable length": "int f(int a)\n{\n\tchar b[a];\n\n\treturn sizeof(b);\n}\n",
     "no type": "static f(void)\n{\n\treturn 1;\n}\n",
     "no value": "int f(int a)\n{\n\tif (a)\n\t\treturn 1;\n}\n",
     "another pointer": "int *f(long *p)\n{\n\treturn p;\n}\n",

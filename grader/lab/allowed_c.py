@@ -25,7 +25,7 @@ _ATTRIBUTES = re.compile(
 _COMMON = ("alias", "weak", "copy", "target")
 # Words that are rejected everywhere.
 _WORDS = re.compile(
-    r"__builtin_(constant_p|(dynamic_)?object_size|has_attribute|return_address"
+    r"__builtin_(alloca\w*|constant_p|(dynamic_)?object_size|has_attribute|return_address"
     r"|extract_return_addr|\w*cpu_(is|supports|init))"
     r"|__(asan|ubsan|kasan|kcsan|tsan|sanitizer)_\w+"
 )

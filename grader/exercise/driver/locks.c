@@ -146,6 +146,22 @@ static bool is_reversed(const void *first, const void *second)
 	return reversed;
 }
 
+/* Return whether an address is in the driver's memory. */
+static bool is_own(unsigned long address)
+{
+	return within_module(address, THIS_MODULE) || is_in_block(address);
+}
+
+/*
+ * Return the lock, or the task if the lock is not the driver's own. A lock in
+ * an inode, for example, excludes only callers that use the same inode, so it
+ * counts as a lock of this caller only.
+ */
+static const void *excluding(const void *lock)
+{
+	return is_own((unsigned long)lock) ? lock : current;
+}
+
 void locks_taken(const void *lock, bool shared)
 {
 	struct held *free = NULL;
@@ -155,6 +171,7 @@ void locks_taken(const void *lock, bool shared)
 	if (!READ_ONCE(lockset) || lock == &kit_lock)
 		return;
 	flags = kit_enter();
+	lock = excluding(lock);
 	for (int i = 0; i < MOST_HELD; i++) {
 		if (!held[i].task)
 			free = &held[i];
@@ -302,6 +319,7 @@ void locks_released(const void *lock)
 	if (!READ_ONCE(lockset) || lock == &kit_lock)
 		return;
 	flags = kit_enter();
+	lock = excluding(lock);
 	for (int i = 0; i < MOST_HELD && !found; i++) {
 		found = held[i].task == current && held[i].lock == lock;
 		if (found)
@@ -377,7 +395,7 @@ static void begin_sharing(struct variable *variable, bool on_bus)
 static struct variable *variable_at(unsigned long address)
 {
 	unsigned long key = address & ~7ul;
-	bool own = within_module(address, THIS_MODULE) || is_in_block(address);
+	bool own = is_own(address);
 
 	if (is_notebook(address))
 		key = NOTEBOOK;

@@ -42,7 +42,7 @@ struct caller {
 	long lines;
 	off_t end; /* of the text, at the beginning */
 	const char *attribute; /* the attribute to open instead of the device */
-	int flags; /* of this open */
+	int flags; /* of the open */
 	bool ended;
 	long done;
 	long odd;
@@ -241,7 +241,7 @@ static void wait_for_end(void)
  * Open the device by a second name. Both names have different inodes, so a lock
  * in the inode does not exclude the other caller.
  */
-static int open_other(void)
+static int open_other(int flags)
 {
 	struct stat st;
 
@@ -250,7 +250,7 @@ static int open_other(void)
 	unlink(OTHER_DEVICE);
 	if (mknod(OTHER_DEVICE, S_IFCHR | 0600, st.st_rdev))
 		return -1;
-	return open(OTHER_DEVICE, O_RDWR);
+	return open(OTHER_DEVICE, flags);
 }
 
 /*
@@ -272,9 +272,10 @@ static bool together(struct caller pair[2], bool same_file)
 			pair[i].fd = open_attribute(pair[i].attribute,
 						    pair[i].flags);
 		else if (!i)
-			pair[i].fd = open(FIRST_DEVICE, O_RDWR);
+			pair[i].fd = open(FIRST_DEVICE, pair[i].flags);
 		else
-			pair[i].fd = same_file ? pair[0].fd : open_other();
+			pair[i].fd = same_file ? pair[0].fd :
+						 open_other(pair[i].flags);
 		if (pair[i].fd < 0) {
 			printf("%d\n", -errno);
 			return false;
@@ -569,6 +570,7 @@ static void do_follows(struct caller pair[2])
 	close(fd);
 	pair[0].work = writes;
 	pair[1].work = follows;
+	pair[1].flags = O_RDONLY;
 	if (!together(pair, false))
 		return;
 	printf("0 %ld\n", pair[1].odd);
@@ -581,6 +583,7 @@ static void do_shows(struct caller pair[2])
 	pair[0].work = writes;
 	pair[1].work = shows;
 	pair[1].attribute = "lines";
+	pair[1].flags = O_RDONLY;
 	/* The number of lines before. A failure has another test. */
 	pair[1].fd = open_attribute("lines", O_RDONLY);
 	pair[1].lines = shown(&pair[1]);
@@ -706,6 +709,7 @@ static void do_wholes(struct caller pair[2])
 	close(fd);
 	pair[0].work = writes_in_turn;
 	pair[1].work = wholes;
+	pair[1].flags = O_RDONLY;
 	if (!together(pair, false))
 		return;
 	printf("0 %ld\n", pair[1].odd);
@@ -818,8 +822,11 @@ bool serve_pair(const struct request *r)
 		}
 	}
 	*shared = (struct pair){
-		.caller = { { .count = count, .text = "3\n" },
-			    { .count = count, .text = "4\n", .cpu = other } },
+		.caller = { { .count = count, .text = "3\n", .flags = O_RDWR },
+			    { .count = count,
+			      .text = "4\n",
+			      .flags = O_RDWR,
+			      .cpu = other } },
 		.processes = other,
 	};
 	pair = shared->caller;

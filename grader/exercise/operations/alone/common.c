@@ -24,3 +24,37 @@ static inline u64 alone_random(void)
 
 /* Return the limb products that have been passed to fib_account_work so far. */
 u64 alone_announced(void) __asm__("alone_announced");
+
+/* Return a * b + c modulo 2^61 - 1. */
+static inline u64 alone_mod(u64 a, u64 b, u64 c)
+{
+	return ((unsigned __int128)a * b + c) % ((1ULL << 61) - 1);
+}
+
+/* Return the number in some bytes, the lowest first, modulo 2^61 - 1. */
+static inline u64 alone_residue(const void *number, size_t bytes)
+{
+	const unsigned char *byte = number;
+	u64 residue = 0;
+
+	while (bytes--)
+		residue = alone_mod(residue, 256, byte[bytes]);
+	return residue;
+}
+
+/*
+ * The bytes of a factor whose product does not fit on the stack of a call, so
+ * that no function can compute with an array there.
+ */
+enum { alone_long = 2112 };
+
+/* Fill a number of that length. Its upper bytes are 0, then @top. */
+static inline void alone_fill(void *number, unsigned char top)
+{
+	unsigned char *byte = number;
+
+	for (size_t i = 0; i < alone_long; i++)
+		byte[i] = alone_random();
+	byte[alone_long - 2] = top;
+	byte[alone_long - 1] = 0;
+}

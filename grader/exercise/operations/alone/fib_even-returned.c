@@ -16,6 +16,34 @@ static void alone_set(struct bignum *a, struct fib_call *call, limb_t *limb,
 	};
 }
 
+/* a and b need not be Fibonacci numbers for a (2 b - a). */
+static const char *alone_even_of_long(struct fib_call *call)
+{
+	static limb_t limb[2][alone_long / sizeof(limb_t)];
+	struct bignum number[2], *c;
+	u64 a, b, got;
+
+	alone_fill(limb[0], 1);
+	alone_fill(limb[1], 2);
+	a = alone_residue(limb[0], alone_long);
+	b = alone_residue(limb[1], alone_long);
+	for (int i = 0; i < 2; i++)
+		number[i] = (struct bignum){
+			.limb = limb[i],
+			.size = alone_long / sizeof(limb_t),
+			.call = call,
+		};
+	c = fib_even(&number[0], &number[1]);
+	if (IS_ERR(c))
+		return "it returns an error";
+	got = alone_residue(c->limb, c->size * sizeof(limb_t));
+	bn_free(c);
+	if (got !=
+	    alone_mod(a, alone_mod(2, b, alone_mod(a, (1ULL << 61) - 2, 0)), 0))
+		return "the result is not a (2 b - a) for long numbers";
+	return "right";
+}
+
 const char *alone(struct fib_call *call)
 {
 	u64 f[82] = { 0, 1 };
@@ -38,5 +66,5 @@ const char *alone(struct fib_call *call)
 		if (alone_value(&a) != f[k] || alone_value(&b) != f[k + 1])
 			return "it has changed a or b";
 	}
-	return "right";
+	return alone_even_of_long(call);
 }

@@ -18,6 +18,32 @@ static void alone_set(struct bignum *a, struct fib_call *call, limb_t *limb,
 	} while (value);
 }
 
+/* a and b need not be Fibonacci numbers for a (2 b - a). */
+static const char *alone_even_of_long(struct fib_call *call)
+{
+	static limb_t limb[4][2 * alone_long / sizeof(limb_t) + 2];
+	struct bignum number[4];
+	u64 a, b;
+
+	alone_fill(limb[0], 1);
+	alone_fill(limb[1], 2);
+	a = alone_residue(limb[0], alone_long);
+	b = alone_residue(limb[1], alone_long);
+	for (int i = 0; i < 4; i++)
+		number[i] = (struct bignum){
+			.limb = limb[i],
+			.size = i < 2 ? alone_long / sizeof(limb_t) : 1,
+			.capacity = sizeof(limb[i]) / sizeof(limb_t),
+			.call = call,
+		};
+	if (fib_even(&number[2], &number[0], &number[1], &number[3]))
+		return "it returns an error";
+	if (alone_residue(limb[2], number[2].size * sizeof(limb_t)) !=
+	    alone_mod(a, alone_mod(2, b, alone_mod(a, (1ULL << 61) - 2, 0)), 0))
+		return "c is not a (2 b - a) for long numbers";
+	return "right";
+}
+
 const char *alone(struct fib_call *call)
 {
 	u64 f[82] = { 0, 1 };
@@ -40,5 +66,5 @@ const char *alone(struct fib_call *call)
 		if (alone_value(&a) != f[k] || alone_value(&b) != f[k + 1])
 			return "it has changed a or b";
 	}
-	return "right";
+	return alone_even_of_long(call);
 }

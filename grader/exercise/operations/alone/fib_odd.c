@@ -1,4 +1,30 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+/* a and b need not be Fibonacci numbers for a^2 + b^2. */
+static const char *alone_odd_of_long(struct fib_call *call)
+{
+	static limb_t limb[4][2 * alone_long / sizeof(limb_t) + 2];
+	struct bignum number[4];
+	u64 a, b;
+
+	alone_fill(limb[0], 1);
+	alone_fill(limb[1], 2);
+	a = alone_residue(limb[0], alone_long);
+	b = alone_residue(limb[1], alone_long);
+	for (int i = 0; i < 4; i++)
+		number[i] = (struct bignum){
+			.limb = limb[i],
+			.size = i < 2 ? alone_long / sizeof(limb_t) : 1,
+			.capacity = sizeof(limb[i]) / sizeof(limb_t),
+			.call = call,
+		};
+	if (fib_odd(&number[2], &number[0], &number[1], &number[3]))
+		return "it returns an error";
+	if (alone_residue(limb[2], number[2].size * sizeof(limb_t)) !=
+	    alone_mod(a, a, alone_mod(b, b, 0)))
+		return "d is not a^2 + b^2 for long numbers";
+	return "right";
+}
+
 const char *alone(struct fib_call *call)
 {
 	u64 f[83] = { 0, 1 };
@@ -35,5 +61,5 @@ const char *alone(struct fib_call *call)
 		if (got[0] != f[k] || got[1] != f[k + 1])
 			return "it has changed a or b";
 	}
-	return "right";
+	return alone_odd_of_long(call);
 }
