@@ -220,6 +220,7 @@ def test_with_kernel_headers(added: str, said: str) -> None:
         ('.include "a"', "includes a file of another folder"),
         (".INCBIN a", "includes a file of another folder"),
         (".macro m a\n.in\\a", ".macro"),
+        ("#define D(name) .name\nD(include) a", "#define in assembly"),
         ("# don't\n\tmovb $'a, %al", ""),
         ('#if 0\n" /*\n#endif\n.include a /* */', "a comment behind an unpaired quote"),
     ],

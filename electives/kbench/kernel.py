@@ -26,15 +26,22 @@ SOURCES = Path(__file__).with_name("kernel")
 FILES = ("module", "output", "input", "heap", "library", "sysy", "trampoline")
 DOOR = "/proc/kbench"
 NODES = tuple(f"{DOOR}/{name}" for name in ("run", "input", "output", "status"))
-# The symbols that a file with a task may use: those of the module, and functions for text and for
-# copying memory. A heap of kmalloc would not be the heap of the task.
-SYMBOLS = re.compile(
-    r"(kb|kbench)_\w+|mem(cpy|move|set\d*|cmp|chr|chr_inv|scan)|str\w+|_ctype|skip_spaces"
+# The symbols of other files of the module that a file with a task may use. A heap that sees the
+# input could tell the tests apart, and end the program before it allocates.
+OTHERS = {
+    "heap.c": r"kbench_heap|kbench_give_up",
+    "input.c": r"kbench_input\w*|kbench_give_up|kb_std(in|out|err)",
+    "trampoline.S": r"kbench_begin",
+}
+# Functions for text and for copying memory. A heap of kmalloc would not be the heap of the task.
+SYMBOLS = (
+    r"mem(cpy|move|set\d*|cmp|chr|chr_inv|scan)|str\w+|_ctype|skip_spaces"
     r"|v?sn?printf|sort|fortify_panic|__(x86_|stack_chk_|ubsan_|warn_)\w+|__fentry__"
     r"|__SC[TK]__\w+|_?printk|dump_stack"
 )
 # The time limit of a run is LEAST_SECONDS plus SLOWER times its duration as a process, because
 # machine qemu emulates the processor.
+ASSEMBLY = {"asm", "__asm__", "__asm"}
 LEAST_SECONDS = 15.0
 SLOWER = 60.0
 MOST_INPUT = 4 << 20  # the same as INPUT_BYTES in kernel/kbench.h
@@ -100,6 +107,9 @@ def support(kernel: Kernel, only: str = "") -> Module:
         own = files[only].decode(errors="replace")
         if message := allowed_c.included_elsewhere(f"{paths.shown(folder)}/{only}", own):
             raise LabError(message, "write it yourself")
+        # A string of assembly, made by macros, could include the kit's file.
+        if only.endswith(".c") and (allowed_c.words(own) & ASSEMBLY or "##" in own):
+            raise LabError(f"{paths.shown(folder)}/{only} has assembly, or ##", "write plain C")
     build = source_folder.build_name("kbench", folder, SOURCES)
     # Name the learner's folder only for the learner's file. The module with a file that is the same
     # in two copies is then compiled once.
@@ -125,7 +135,8 @@ def support(kernel: Kernel, only: str = "") -> Module:
     if only:
         name = Path(only).stem
         shown = f"{paths.shown(folder)}/{only}"
-        if message := imports.refused(made, None, {name: shown}, SYMBOLS, kernel):
+        allowed = re.compile(f"{SYMBOLS}|{OTHERS[only]}")
+        if message := imports.refused(made, None, {name: shown}, allowed, kernel):
             raise LabError(message, "correct the source")
     return made
 

@@ -62,6 +62,7 @@ _INCLUDE = re.compile(r"\s*(?:#|%:)\s*include\b")
 # The headers that a file may include: of the kernel, and of its own folder.
 _HEADER = re.compile(r"<(?!/)(?!.*\.\.)[\w./-]+>|\"[\w-]+\.h\"")
 _INCLUDING = {"include", "include_next", "import", "embed"}
+_OF_C = {*_INCLUDING, "define", "undef", "pragma"}
 _INCLUDING_ASSEMBLY = re.compile(r"\.inc(?:lude|bin)\b", re.I)
 # Assembler directives that make other lines, which could include a file.
 _GENERATING = re.compile(r"\.(?:macro|irpc?|rept|altmacro)\b", re.I)
@@ -183,7 +184,8 @@ def refused_in_fragment(name: str, source: str) -> str:
 def included_elsewhere(name: str, source: str) -> str:
     """Return an error message for an inclusion of a file of another folder, or "".
 
-    The kit's own solution is such a file. The source may be in C or in assembly.
+    The kit's own solution is such a file. The source may be in C or in assembly. The directives of
+    assembly may not be made by macros of C.
     """
     assembly = name.endswith(".S")
     # In assembly, an apostrophe may stand before a character, or in a comment.
@@ -191,6 +193,8 @@ def included_elsewhere(name: str, source: str) -> str:
         return _refusal(Token("", name, number), "a comment behind an unpaired quote")
     for number, line in _rows(source):
         directive = _ANY_DIRECTIVE.match(line)
+        if assembly and directive and directive[1] in _OF_C:
+            return _refusal(Token("", name, number), f"#{directive[1]} in assembly")
         if directive and directive[1] in _INCLUDING:
             foreign = not _HEADER.fullmatch(line[directive.end() :].strip())
         else:

@@ -36,6 +36,13 @@ static unsigned int draw(unsigned int below)
 	return (seed >> 8) % below;
 }
 
+/* Print a drawn number, so that the output shows how far the program came. */
+static void tell(void)
+{
+	printf("%u\n", draw(1 << 24));
+	fflush(stdout);
+}
+
 /* Allocate a block of 1 byte to 64 KB, and fill it. */
 static int allocate(int i)
 {
@@ -121,6 +128,7 @@ static int large_blocks(void)
 		block[size - 1] = 2;
 		free(block);
 	}
+	tell();
 	return 0;
 }
 
@@ -140,6 +148,7 @@ static int free_twice(unsigned int size, int before, int after, int stay)
 	static void *others[TWICE], *between[TWICE], *used[MOST_USED];
 	int count = before + 1 + after;
 
+	tell(); /* The first output allocates a buffer in a process. */
 	free(malloc(size));
 	for (int i = 0; i < count; i++) {
 		others[i] = malloc(size);
@@ -159,6 +168,7 @@ static int free_twice(unsigned int size, int before, int after, int stay)
 	}
 	for (int i = 0; i < count; i++)
 		free(others[i]);
+	tell();
 	free(others[before]);
 	printf("a block is freed twice\n");
 	return 0;
@@ -195,6 +205,7 @@ static int again(unsigned int size, int count)
 			list = next;
 		}
 	}
+	tell();
 	return 0;
 }
 
@@ -245,6 +256,7 @@ static int far_blocks(void)
 	for (int kind = 0; kind < KINDS; kind++)
 		for (int i = 0; i < FAR; i++)
 			free(far[kind][i]);
+	tell();
 	return 0;
 }
 
