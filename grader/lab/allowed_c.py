@@ -75,7 +75,8 @@ _ON_RELEASE = re.compile(r"(?:LINUX_VERSION_CODE|KERNEL_VERSION|defined|[\d\s()<
 # Macros that differ between the kernels, or between the builds for one kernel.
 _BUILDS = re.compile(
     r"CONFIG_\w+|IS_(?:ENABLED|BUILTIN|MODULE|REACHABLE)|___?is_defined|__SANITIZE_\w+|__has_\w+"
-    r"|__OPTIMIZE\w*|__INCLUDE_LEVEL__|__BASE_FILE__|__KERNEL__|MODULE|NR_CPUS|KBUILD_(?!MODNAME)\w+|UTS_\w+|__COUNTER__"
+    r"|__OPTIMIZE\w*|__INCLUDE_LEVEL__|__BASE_FILE__|__COUNTER__|__KERNEL__|MODULE|NR_CPUS"
+    r"|KBUILD_(?!MODNAME)\w+|UTS_\w+"
 )
 
 
