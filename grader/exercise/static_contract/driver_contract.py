@@ -94,6 +94,7 @@ INLINE = re.compile(
     r"(?:__raw_)?(?:read|write)[bwlq](?:_relaxed)?|memset(?:16|32|64|_l|_p)|\w*cmpxchg\w*_local"
     r"|(?:arch_)?__(?:test_and_)?(?:set|clear|change)_bit\w*|(?:__|raw_|this_)+cpu_\w+"
     r"|__builtin_(?:mem|str)\w+|\w+_nofault\w*|load_unaligned_zeropad|ip_\w*csum\w*"
+    r"|(?:variable|constant)_test_bit"
 )
 # Atomic functions that return what they have read. locks.c could not tell such a read, which needs
 # the lock like any other, from the count of a call.
