@@ -74,19 +74,20 @@ def texts(
 def trapped(stage: Stage, made: Texts) -> Texts:
     """Return texts in which each asm statement of the stage ends the program, but for empty ones.
 
-    cause is set if a file that is not for vectors calls a built-in function for an instruction.
+    cause is set if a text calls a built-in function for an instruction. Vector files, which only
+    some processors run, stay as they are.
     """
     if made.cause:
         return made
     place = f"{stages.place(stage)}/"
-    for name, content in made.files.items():
-        if name in stage.traits.vector:
-            continue
+    portable = {name: text for name, text in made.files.items() if name not in stage.traits.vector}
+    for content in portable.values():
         for token in allowed_c.tokens(content.decode(errors="surrogateescape"), place):
             if _INSTRUCTION.fullmatch(token.text):
                 file = token.file.replace(place, f"{paths.shown(stage.directory)}/", 1)
                 return Texts(cause=f"{file}:{token.line}: {token.text} does not exist; use plain C")
-    return replace(made, files={name: _trapped(text, place) for name, text in made.files.items()})
+    trapped = {name: _trapped(text, place) for name, text in portable.items()}
+    return replace(made, files={**made.files, **trapped})
 
 
 def _trapped(text: bytes, place: str) -> bytes:

@@ -42,19 +42,33 @@ static inline u64 alone_residue(const void *number, size_t bytes)
 	return residue;
 }
 
-/*
- * The bytes of a factor whose product does not fit on the stack of a call, so
- * that no function can compute with an array there.
- */
-enum { alone_long = 2112 };
+/* F(n) of this n does not fit on the stack of a call, and n is even. */
+enum { alone_n = 48600, alone_words = 528 };
 
-/* Fill a number of that length. Its upper bytes are 0, then @top. */
-static inline void alone_fill(void *number, unsigned char top)
+/* Store F(alone_n / 2) and the number after it, the lowest word first. */
+static inline void alone_fibonacci(u32 *a, u32 *b)
 {
-	unsigned char *byte = number;
+	memset(a, 0, alone_words * sizeof(*a));
+	memset(b, 0, alone_words * sizeof(*b));
+	b[0] = 1;
+	for (int k = 0; k < alone_n / 2; k++) {
+		u64 sum = 0;
 
-	for (size_t i = 0; i < alone_long; i++)
-		byte[i] = alone_random();
-	byte[alone_long - 2] = top;
-	byte[alone_long - 1] = 0;
+		for (int i = 0; i < alone_words; i++) {
+			sum += (u64)a[i] + b[i];
+			a[i] = b[i];
+			b[i] = sum;
+			sum >>= 32;
+		}
+	}
+}
+
+/* Return the size of a number without the words above it that are 0. */
+static inline size_t alone_bytes(const u32 *a)
+{
+	size_t words = alone_words;
+
+	while (!a[words - 1])
+		words--;
+	return words * sizeof(*a);
 }

@@ -18,29 +18,33 @@ static void alone_set(struct bignum *a, struct fib_call *call, limb_t *limb,
 	} while (value);
 }
 
-/* a and b need not be Fibonacci numbers for a (2 b - a). */
 static const char *alone_even_of_long(struct fib_call *call)
 {
-	static limb_t limb[4][2 * alone_long / sizeof(limb_t) + 2];
+	static union {
+		u32 word[alone_words];
+		limb_t limb[2 * alone_words + 2];
+	} memory[4];
 	struct bignum number[4];
 	u64 a, b;
 
-	alone_fill(limb[0], 1);
-	alone_fill(limb[1], 2);
-	a = alone_residue(limb[0], alone_long);
-	b = alone_residue(limb[1], alone_long);
-	for (int i = 0; i < 4; i++)
+	alone_fibonacci(memory[0].word, memory[1].word);
+	a = alone_residue(memory[0].word, sizeof(memory[0].word));
+	b = alone_residue(memory[1].word, sizeof(memory[1].word));
+	for (int i = 0; i < 4; i++) {
+		size_t bytes = i < 2 ? alone_bytes(memory[i].word) : 1;
+
 		number[i] = (struct bignum){
-			.limb = limb[i],
-			.size = i < 2 ? alone_long / sizeof(limb_t) : 1,
-			.capacity = sizeof(limb[i]) / sizeof(limb_t),
+			.limb = memory[i].limb,
+			.size = (bytes - 1) / sizeof(limb_t) + 1,
+			.capacity = sizeof(memory[i]) / sizeof(limb_t),
 			.call = call,
 		};
+	}
 	if (fib_even(&number[2], &number[0], &number[1], &number[3]))
 		return "it returns an error";
-	if (alone_residue(limb[2], number[2].size * sizeof(limb_t)) !=
+	if (alone_residue(memory[2].limb, number[2].size * sizeof(limb_t)) !=
 	    alone_mod(a, alone_mod(2, b, alone_mod(a, (1ULL << 61) - 2, 0)), 0))
-		return "c is not a (2 b - a) for long numbers";
+		return "c is not F(2k) for large k";
 	return "right";
 }
 
