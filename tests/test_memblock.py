@@ -377,7 +377,10 @@ MOVES = {
         r"add_range.c:\d+:\d+: error: the frame size of \d+ bytes is larger than 2048 bytes",
     ),
     "a variable-length array": (f"char copy[bytes];\n{COPIED}", r"\[-Werror=vla"),
-    "alloca": (f"void *copy = __builtin_alloca(bytes);\n{COPIED}", "__builtin_alloca is not allowed"),
+    "alloca": (
+        f"void *copy = __builtin_alloca(bytes);\n{COPIED}",
+        "__builtin_alloca is not allowed",
+    ),
     "recursion": ("moved(from, to, type->cnt - idx);", "^AddressSanitizer: stack-overflow"),
 }
 RECURSION = """
