@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -242,3 +243,21 @@ def test_conditions_of_the_kit_stay() -> None:
     kits = "#ifdef MAX_FP_NR\nint a;\n#endif\n"
     assert not allowed_c.refused_with_kernel_headers("x.c", kits.replace("a", "b"), kits)
     assert allowed_c.refused_with_kernel_headers("x.c", kits)
+
+
+@pytest.mark.parametrize("gap", ["", "\n" * 12], ids=["none", "12 lines"])
+def test_no_assembly_remains_for_other_processors(gap: str, tmp_path: Path) -> None:
+    """After many empty lines the preprocessor puts a line marker into the statement."""
+    kit = stages.kit(6)
+    copy = replace(kit, directory=tmp_path / kit.directory.name)
+    shutil.copytree(kit.directory, copy.directory)
+    path = copy.directory / "bignum.c"
+    begin = "\tlimb_t carry = 0;\n"
+    path.write_text(path.read_text().replace(begin, f'{begin}\tasm({gap}"nop");\n', 1))
+    sources = list(stage_module.sources(copy, []))
+    for macros in preprocess.WITHOUT_ASSEMBLY:
+        made = preprocess.trapped(copy, preprocess.texts(copy, sources, macros=macros))
+        if gap:
+            assert made.cause.endswith("write asm, its bracket and its text without a gap")
+        else:
+            assert b'fib_assert_failed("assembly in bignum.c"' in made.files["bignum.c"]

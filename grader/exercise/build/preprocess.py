@@ -74,33 +74,42 @@ def texts(
 def trapped(stage: Stage, made: Texts) -> Texts:
     """Return texts in which each asm statement of the stage ends the program, but for empty ones.
 
-    cause is set if a text calls a built-in function for an instruction. Vector files, which only
-    some processors run, stay as they are.
+    cause is set if a text calls a built-in function for an instruction, or has an asm statement
+    that ASSEMBLY does not match. Vector files, which only some processors run, stay as they are.
     """
     if made.cause:
         return made
-    place = f"{stages.place(stage)}/"
-    portable = {name: text for name, text in made.files.items() if name not in stage.traits.vector}
-    for content in portable.values():
+    place, shown = f"{stages.place(stage)}/", f"{paths.shown(stage.directory)}/"
+    files = dict(made.files)
+    for name, content in made.files.items():
+        if name in stage.traits.vector:
+            continue
+        files[name], left = _trapped(content, place)
         for token in allowed_c.tokens(content.decode(errors="surrogateescape"), place):
+            left -= token.text.strip("_") == "asm"
+            where = f"{token.file.replace(place, shown, 1)}:{token.line}"
             if _INSTRUCTION.fullmatch(token.text):
-                file = token.file.replace(place, f"{paths.shown(stage.directory)}/", 1)
-                return Texts(cause=f"{file}:{token.line}: {token.text} does not exist; use plain C")
-    trapped = {name: _trapped(text, place) for name, text in portable.items()}
-    return replace(made, files={**made.files, **trapped})
+                return Texts(cause=f"{where}: {token.text} does not exist; use plain C")
+            if left < 0:
+                return Texts(cause=f"{where}: write asm, its bracket and its text without a gap")
+    return replace(made, files=files)
 
 
-def _trapped(text: bytes, place: str) -> bytes:
+def _trapped(text: bytes, place: str) -> tuple[bytes, int]:
+    """Return a text with traps, and the number of its asm statements from the folder place."""
     parts = re.split(rb'(?m)^# (\d+) "((?:\\.|[^"\\\n])*)"([^\n]*\n)', text)
-    made = [parts[0]]
+    made, count = [parts[0]], 0
     for number, file, flags, lines in zip(*(parts[i::4] for i in range(1, 5))):
         made += [b'# %s "%s"%s' % (number, file, flags)]
         own = file.startswith(place.encode())
+        count += len(ASSEMBLY.findall(lines)) if own else 0
         made += [_without_assembly(lines, file.rsplit(b"/")[-1], int(number)) if own else lines]
-    return b"".join(made)
+    return b"".join(made), count
 
 
 def _without_assembly(lines: bytes, file: bytes, first: int) -> bytes:
+    """Return lines in which each asm statement ends the program; first: the number of the first."""
+
     def trap(found: re.Match[bytes]) -> bytes:
         template = found[2].translate(None, b'" \t\n')
         if not template or allowed_c.is_register(template.decode(errors="replace")):
