@@ -53,7 +53,7 @@ static struct fiber *watched;
 /* The owner of the watched fiber if the second thread leaves it, or NULL. */
 static struct thread *leaving;
 /*
- * The second thread while it runs the watched fiber, or NULL. Nobody else may
+ * The second thread while it runs the watched fiber, or NULL. No other thread may
  * become the owner meanwhile, not even for one instruction.
  */
 static const struct thread *holder;

@@ -72,7 +72,7 @@ def texts(
 
 
 def trapped(stage: Stage, made: Texts) -> Texts:
-    """Return texts in which each asm statement of the stage ends the program, but for empty ones.
+    """Return texts in which each asm statement of the stage, unless it is empty, ends the program.
 
     cause is set if a text calls a built-in function for an instruction, or has an asm statement
     that ASSEMBLY does not match. Vector files, which only some processors run, stay as they are.
