@@ -110,8 +110,7 @@ def _twice(draw: random.Random) -> Iterator[str]:
 def _again(draw: random.Random) -> Iterator[str]:
     """Yield input lines for 2.c: each allocates more than half of the heap twice.
 
-    The first one has the smallest blocks, so no number of free blocks that a heap can keep is
-    smaller than it must be.
+    The first line has the smallest blocks, of which the heap must keep the most.
     """
     for order in (ORDERS[0], draw.choice(ORDERS[1:11])):
         room = HEAP_BYTES // (2**order + HEADER_BYTES)

@@ -215,7 +215,7 @@ static void reads(struct caller *c)
 	}
 }
 
-/* Open the device and close it. */
+/* Open the device and close it, again and again. */
 static void opens(struct caller *c)
 {
 	for (long i = 0; i < c->count; i++) {

@@ -63,7 +63,7 @@ static inline void alone_fibonacci(u32 *a, u32 *b)
 	}
 }
 
-/* Return the size of a number without the words above it that are 0. */
+/* Return the bytes of a number up to its highest word that is not 0. */
 static inline size_t alone_bytes(const u32 *a)
 {
 	size_t words = alone_words;

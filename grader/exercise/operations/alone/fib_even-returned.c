@@ -20,7 +20,7 @@ static const char *alone_even_of_long(struct fib_call *call)
 {
 	static union {
 		u32 word[alone_words];
-		limb_t limb[2 * alone_words + 2];
+		limb_t limb[alone_words];
 	} memory[2];
 	struct bignum number[2], *c;
 	u64 a, b, got;
@@ -28,15 +28,12 @@ static const char *alone_even_of_long(struct fib_call *call)
 	alone_fibonacci(memory[0].word, memory[1].word);
 	a = alone_residue(memory[0].word, sizeof(memory[0].word));
 	b = alone_residue(memory[1].word, sizeof(memory[1].word));
-	for (int i = 0; i < 2; i++) {
-		size_t bytes = i < 2 ? alone_bytes(memory[i].word) : 1;
-
+	for (int i = 0; i < 2; i++)
 		number[i] = (struct bignum){
 			.limb = memory[i].limb,
-			.size = (bytes - 1) / sizeof(limb_t) + 1,
+			.size = alone_bytes(memory[i].word) / sizeof(limb_t),
 			.call = call,
 		};
-	}
 	c = fib_even(&number[0], &number[1]);
 	if (IS_ERR(c))
 		return "it returns an error";
