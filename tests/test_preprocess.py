@@ -252,8 +252,8 @@ def test_no_assembly_remains_for_other_processors(gap: str, tmp_path: Path) -> N
     copy = replace(kit, directory=tmp_path / kit.directory.name)
     shutil.copytree(kit.directory, copy.directory)
     path = copy.directory / "bignum.c"
-    begin = "\tlimb_t carry = 0;\n"
-    path.write_text(path.read_text().replace(begin, f'{begin}\tasm({gap}"nop");\n', 1))
+    body = "\n{\n"
+    path.write_text(path.read_text().replace(body, f'{body}\tasm({gap}"nop");\n', 1))
     sources = list(stage_module.sources(copy, []))
     for macros in preprocess.WITHOUT_ASSEMBLY:
         made = preprocess.trapped(copy, preprocess.texts(copy, sources, macros=macros))
