@@ -58,6 +58,8 @@ bool memory_map(struct memory *m, size_t size, const char *where)
 	memset(pages, BATCH_FILL, m->size);
 	if (!strcmp(where, "null")) {
 		m->address = NULL;
+	} else if (*where == '@') {
+		m->address += strtoul(where + 1, NULL, 10) % page;
 	} else if (!strcmp(where, "half") || isdigit(*where)) {
 		there = isdigit(*where) ? strtoul(where, NULL, 10) : size / 2;
 		there = there < size ? there : size;
@@ -90,7 +92,7 @@ size_t read_into(const struct request *r, bool has_offset,
 	for (size_t i = 0; i < m->size; i++)
 		*touched += m->pages[i] != m->fill;
 	printf("%zd %zu ", ret < 0 ? (ssize_t)-err : ret, *touched);
-	return ret > 0 && m->address == m->pages ? (size_t)ret : 0;
+	return ret > 0 && m->address ? (size_t)ret : 0;
 }
 
 void put_text(int fd, const char *text, size_t size)
@@ -106,7 +108,7 @@ void put_text(int fd, const char *text, size_t size)
 
 static void do_open(const struct request *r, const char *device)
 {
-	const char *mode = word(r, 2);
+	const char *mode = word(r, 2), *more = mode + strspn(mode, "rw");
 	long long h = number(r, 1);
 	int flags = O_RDWR;
 
@@ -115,10 +117,14 @@ static void do_open(const struct request *r, const char *device)
 		answer(-1);
 		return;
 	}
-	if (!strcmp(mode, "r"))
+	if (*mode == 'r' && more == mode + 1)
 		flags = O_RDONLY;
-	else if (!strcmp(mode, "w"))
+	else if (*mode == 'w')
 		flags = O_WRONLY;
+	flags |= strchr(more, 'a') ? O_APPEND : 0;
+	flags |= strchr(more, 'n') ? O_NONBLOCK : 0;
+	flags |= strchr(more, 's') ? O_SYNC : 0;
+	flags |= strchr(more, 't') ? O_TRUNC : 0;
 	files[h] = open(device, flags | O_CLOEXEC);
 	answer(files[h] < 0 ? -1 : 0);
 }
@@ -161,7 +167,15 @@ static struct request split(char *line)
 	return r;
 }
 
-static bool serve_any(const struct request *r, const char *device)
+static void do_ioctl(const struct request *r)
+{
+	static char memory[1 << 14]; /* the largest size that a request can name */
+
+	answer(ioctl(file(r), (unsigned long)number(r, 2),
+		     r->count > 3 ? memory : NULL));
+}
+
+bool serve_any(const struct request *r, const char *device)
 {
 	const char *verb = r->word[0];
 
@@ -174,7 +188,7 @@ static bool serve_any(const struct request *r, const char *device)
 	else if (!strcmp(verb, "close-all"))
 		do_close_all();
 	else if (!strcmp(verb, "ioctl"))
-		answer(ioctl(file(r), (unsigned long)number(r, 2), NULL));
+		do_ioctl(r);
 	else if (!strcmp(verb, "load"))
 		do_load(r);
 	else if (!strcmp(verb, "unload"))

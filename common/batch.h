@@ -5,10 +5,12 @@
  * know the following requests, where H is the number of an open file, from 0 to
  * BATCH_FILES - 1:
  *
- *	open H [r|w|rw]		0
+ *	open H [r|w|rw][ants]	0; the letters stand for O_APPEND, O_NONBLOCK,
+ *				O_TRUNC and O_SYNC
  *	close H			0
  *	seek H OFFSET WHENCE	the new position; WHENCE is a number
- *	ioctl H REQUEST		the return value; the argument is a null pointer
+ *	ioctl H REQUEST [memory]	the return value; the argument is a null pointer
+ *				unless memory is asked for
  *	load FILE, unload NAME	0; a module without parameters
  *	sync TEXT		TEXT, which marks a place in the answers
  *	close-all		0: closes all open files
@@ -37,6 +39,9 @@ struct request {
  * Return: the exit status: 0, or 2 after an unknown request.
  */
 int batch(const char *device, bool (*serve)(const struct request *r));
+
+/* Answer a request that all clients know. Return false for other requests. */
+bool serve_any(const struct request *r, const char *device);
 
 /*
  * Return word @i of a request, as a number or as text; 0 or "" if it is

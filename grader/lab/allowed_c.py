@@ -29,6 +29,8 @@ _WORDS = re.compile(
     r"|extract_return_addr|\w*cpu_(is|supports|init))"
     r"|__(asan|ubsan|kasan|kcsan|tsan|sanitizer)_\w+"
 )
+# The sections of init and exit functions and of what describes a module.
+_SECTION = re.compile(r'"\.(?:init|exit|ref)\.(?:text|data|rodata)"|"\.(?:modinfo|discard\.\w+)"')
 _PRAGMAS = re.compile(r"weak|redefine_extname|GCC\s+(system_header|visibility|target)|clang\b")
 # Rejected assembler directives: a conditional could test for the symbols of a sanitizer, and a
 # macro could expand to such a conditional.
@@ -319,15 +321,18 @@ def first_refused(text: str, own: str) -> str:
 def unsanitized(text: str, own: str) -> str:
     """Return an error for an attribute in the folder own that turns a sanitizer off, or "".
 
-    A section for data can do so: it can make a constant writable, whose accesses the compiler does
-    not instrument.
+    A section can do so: it can make a constant writable, whose accesses the compiler does not
+    instrument. Only the sections that the kernel's own macros give are allowed.
     """
     found = tokens(text, own)
     for i, token in enumerate(found):
-        if token.text.strip("_") == "attribute":
-            for inner in _group(found, i + 1):
-                if re.match(r'_*(no_sanitize|disable_sanitizer)|"\.(s?data|s?bss)', inner.text):
-                    return _refusal(inner, inner.text)
+        if token.text.strip("_") != "attribute":
+            continue
+        for name, inner in itertools.pairwise([token, *_group(found, i + 1)]):
+            if re.match(r"_*(no_sanitize|disable_sanitizer)", inner.text) or (
+                name.text.strip("_") == "section" and not _SECTION.fullmatch(inner.text)
+            ):
+                return _refusal(inner, inner.text)
     return ""
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from grader.base import paths, test_record
 from grader.exercise.files import driver_device, stages
 from grader.exercise.files.stages import Stage
-from grader.exercise.static_contract import driver_contract
+from grader.exercise.static_contract import driver_contract, hidden_accesses
 from grader.lab.module import Recipe
 
 FILE = "driver.c"
@@ -53,6 +53,7 @@ def recipe(stage: Stage, text: bytes, raced: bool = False) -> Recipe:
         "CFLAGS_kit/locks.o := -DFIRST_LOCKS_WRAPPED",
         "endif",
         f"always-y += {OBJECT}.i",
+        f"CFLAGS_{OBJECT}.o += {hidden_accesses.FLAG}=$(obj)/{OBJECT}.ssa",
     )
     return Recipe(
         name=driver_device.NAME,

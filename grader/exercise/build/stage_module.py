@@ -179,9 +179,9 @@ def build_driver(
         return built(made, excluded=tuple(excluded))
     made = _compiled(recipe, kernel, jobs)
     if made.ok and raced:
-        preprocessed = made.directory / f"{driver_recipe.OBJECT}.i"
+        compiled = made.directory / f"{driver_recipe.OBJECT}.o"
         directory = paths.shown(stage.directory)
-        message = driver_contract.evades(preprocessed, stages.place(stage), directory)
+        message = driver_contract.evades(compiled, stages.place(stage), directory)
         made = replace(made, cause=message)
     if not made.ok or raced or look:
         return built(made, excluded=tuple(excluded))

@@ -197,6 +197,7 @@ static int opened_set(const char *value, const struct kernel_param *kp)
 		       min(block->size, sizeof(first)));
 	}
 	kit_leave(flags);
+	report_step('=', "owner", file->f_op->owner == THIS_MODULE, 0);
 	fput(file);
 	report_step('=', "private", begin, 0);
 	report_step('=', "content", content, 0);

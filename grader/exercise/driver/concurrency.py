@@ -11,7 +11,7 @@ from __future__ import annotations
 import errno
 from collections.abc import Callable, Mapping, Sequence
 
-from grader.exercise.driver import call_trace, system_calls
+from grader.exercise.driver import call_trace, notebook, system_calls
 from grader.exercise.driver.call_trace import TracedCall
 from grader.exercise.driver.session import TOGETHER, DriverSession, wrong
 
@@ -216,8 +216,11 @@ TESTS: Mapping[str, Callable[[DriverSession, Mapping[str, str]], str]] = {
 }
 
 
-def test(task: str, session: DriverSession) -> None:
-    """Test a task with two callers. Raise WrongError for the first fault."""
+def test(task: str, session: DriverSession, right: Sequence[str], seed: int) -> None:
+    """Test a task with two callers. Raise WrongError for the first fault.
+
+    right: this task and the tasks before it that are right, whose calls it also makes.
+    """
     session.must_load(PARAMETER, f"lockset={LOCKED[task]}")
     title = TESTS[task](session, CPUS)
     done = session.must_unload(title)
@@ -227,6 +230,17 @@ def test(task: str, session: DriverSession) -> None:
     if task == "two callers":
         for cpus in CPUS:
             _last_line(session, cpus)
+    if task != "open":  # It has no calls of its own.
+        _in_turns(task, session, right, seed)
+
+
+def _in_turns(task: str, session: DriverSession, right: Sequence[str], seed: int) -> None:
+    """Let two threads make random calls in turn. The locks are checked, and no access waits."""
+    session.must_load(f"lockset={LOCKED[task]}")
+    session.try_cases(notebook.in_turns(task, right, seed), TOGETHER)
+    title = "two threads make random calls in turn"
+    session.clean(title)
+    _was_set(session.must_unload(title), LOCKED[task], race=())
 
 
 def test_alone(task: str, session: DriverSession) -> None:

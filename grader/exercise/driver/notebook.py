@@ -37,7 +37,11 @@ from grader.exercise.driver.system_calls import (
 )
 from grader.exercise.files import expected_values
 
-FILES = (0, 1)
+# How each file is opened. O_APPEND, O_NONBLOCK, O_SYNC and O_TRUNC change nothing.
+MODES = {0: "rw", 1: "rw", 2: "w", 3: "r"}
+FLAGS = ("", "a", "n", "s", "t", "ants")
+FILES = tuple(MODES)
+BOTH = tuple(file for file, mode in MODES.items() if mode == "rw")
 # Which allocation of a call fails. A call that allocates memory may then fail with ENOMEM, other
 # calls may not. So the calls for this test change nothing in either case.
 FAILS = (1, 2)
@@ -116,6 +120,11 @@ class _Drawing:
         self.file = 0  # the number of the file that the current call uses
         self.texts = [t for t in texts.drawn(MAX_N, INPUT, self.random) if t]
 
+    def open(self) -> None:
+        for file, mode in MODES.items():
+            flags = self.random.choice(FLAGS)
+            self.cases.append(case(f"open with flags {mode}{flags}", f"open {file} {mode}{flags}", 0))
+
     def add(self, title: str, request: str, expected: str | int) -> None:
         """Add a call, and a call of INFO after it."""
         self.cases.append(case(title, request, expected))
@@ -126,18 +135,25 @@ class _Drawing:
     def _size(self, bits: int = 13) -> int:
         return self.random.randrange(1, 1 << self.random.randint(1, bits))
 
+    def _place(self) -> str:
+        """Draw where the buffer begins: at a word, or at any byte."""
+        return f"@{self.random.randrange(64)}"
+
     def read(self) -> None:
         size = self._size()
-        self.add("read", f"read {self.file} {size}", self.model.read(self.file, size))
+        request = f"read {self.file} {size} {self._place()}"
+        self.add("read", request, self.model.read(self.file, size))
 
     def pread(self) -> None:
-        size, at = self._size(), self.random.randint(0, len(self.model.text) + 2)
-        self._pread(size, at)
+        """Read inside of the text, near its end or far behind it."""
+        end = len(self.model.text)
+        self._pread(self._size(), self.random.randint(0, end + 2))
+        self._pread(self._size(), end + self._size(62))
 
     def _pread(self, size: int, at: int) -> None:
         self.model.calls += 1
         answer = text_answer(self.model.text[at : at + size])
-        self.add("pread", f"pread {self.file} {size} {at}", answer)
+        self.add("pread", f"pread {self.file} {size} {at} {self._place()}", answer)
 
     def read_much(self) -> None:
         """Read in each quarter of the text, with sizes of each power of two from 4,096 on.
@@ -199,6 +215,18 @@ class _Drawing:
     def write(self) -> None:
         self._write(str(self.random.randint(0, MAX_N)))
 
+    def pwrite(self) -> None:
+        """Write a number at an offset, which has no meaning here."""
+        n = str(self.random.randint(0, MAX_N))
+        self._write(n, f" {self.random.choice((0, self._size(17), self._size(62)))}")
+
+    def write_each(self) -> None:
+        """Write each number, and read its line."""
+        for n in self.random.sample(range(MAX_N + 1), MAX_N + 1):
+            at = len(self.model.text)
+            self._write(str(n))
+            self._pread(LINE, at)
+
     def write_text(self) -> None:
         self._write(self.random.choice(self.texts))
 
@@ -229,11 +257,12 @@ class _Drawing:
         """Write the longest line, which fails when the notebook is full."""
         self._write(str(MAX_N))
 
-    def _write(self, text: str) -> None:
+    def _write(self, text: str, offset: str = "") -> None:
         expected = self.model.write(self.file, text)
         refused = {EINVAL: ", no number from 0 to 93", ENOSPC: ", a line that does not fit"}
         title = f"write{refused.get(expected, '')}"
-        self.add(title, f"write {self.file} {texts.word(text)}", expected)
+        verb = "pwrite" if offset else "write"
+        self.add(title, f"{verb} {self.file} {texts.word(text)}{offset}", expected)
 
     def write_from_none(self) -> None:
         self.model.calls += 1
@@ -263,10 +292,10 @@ class _Drawing:
         self.cases.append(case("memory again", "fail 0", 1))
 
     def pread_without_memory(self) -> None:
-        at = self.random.randint(0, len(self.model.text))
+        size, at = self._size(), self.random.randint(0, len(self.model.text))
         self.model.calls += 1
-        answer = text_answer(self.model.text[at : at + 20])
-        self._without_memory("pread", f"pread {self.file} 20 {at}", answer)
+        answer = text_answer(self.model.text[at : at + size])
+        self._without_memory("pread", f"pread {self.file} {size} {at}", answer)
 
     def write_without_memory(self) -> None:
         """Write a line that does not fit, or no number if it fits."""
@@ -274,6 +303,11 @@ class _Drawing:
         text, error = ("94", EINVAL) if fits else (LARGEST, ENOSPC)
         self.model.calls += 1
         self._without_memory("write", f"write {self.file} {text}", error)
+
+    def last_write_without_memory(self) -> None:
+        """Write a number. It is not known whether the line is there afterwards."""
+        expected = self.model.write(self.file, "3")
+        self._without_memory("write", f"write {self.file} 3", expected)
 
     def seek_without_memory(self) -> None:
         """Seek to where the position is."""
@@ -335,8 +369,9 @@ class _Drawing:
         self.add("calls takes 0", "store calls 0", 1)
 
     def refused_reset(self) -> None:
-        # All but the first have only zeros in their lower bits. The last ones exceed 64 bits.
-        for text in ("1", "256", "65536", f"{1 << 32}", f"{1 << 64}", f"-{1 << 64}"):
+        # Some have only zeros in their lower bits. The last ones exceed 64 bits.
+        drawn = [str(self._size(64)) for _ in range(4)]
+        for text in (*drawn, "256", f"{1 << 32}", f"{1 << 63}", f"{1 << 64}", f"-{1 << 64}"):
             self.add("calls takes 0 only", f"store calls {text}", EINVAL)
 
     def info_into_none(self) -> None:
@@ -354,24 +389,32 @@ class _Drawing:
             self._info_into_part(there)
 
     def unknown_requests(self) -> None:
-        """Make requests that differ from a known one in one bit, or in one field of <asm/ioctl.h>.
+        """Make requests that differ from a known one in a bit, in one or two fields, or in all.
 
-        The kernel answers none of these requests itself.
+        The fields are those of <asm/ioctl.h>. The kernel answers none of these requests itself.
         """
         changes = [1 << bit for bit in range(32)]
-        for shift, bits in ((0, 8), (8, 8), (16, 14), (30, 2)):
-            changes += [self.random.randrange(1, 1 << bits) << shift for _ in range(16)]
-        for known, change in itertools.product((IOC_INFO, IOC_CLEAR), changes):
-            request = f"ioctl {self.file} {known ^ change:#x}"
+        fields = ((0, 8), (8, 8), (16, 14), (30, 2))
+        for one, two in itertools.product(fields, fields):
+            for shift, bits in 4 * (one, two):
+                changes.append(self.random.randrange(1, 1 << bits) << shift)
+            changes += [x ^ y for x, y in itertools.pairwise(changes[-8:]) if x != y]
+        changes += [self.random.randrange(1, 1 << 32) for _ in range(64)]
+        known = (IOC_INFO, IOC_CLEAR)
+        for number in {one ^ change for one, change in itertools.product(known, changes)} - {*known}:
+            memory = self.random.choice(("", " memory"))
+            request = f"ioctl {self.file} {number:#x}{memory}"
             self.cases.append(case("an unknown request", request, ENOTTY))
         self.add("INFO", f"info {self.file}", self.model.info(self.file))
 
     def calls_of_each_kind(self) -> None:
         """Add each kind of call of the given tasks ROUNDS times, in random order."""
-        kinds = [kind for task in KINDS if task in self.tasks for kind in KINDS[task]] * ROUNDS
+        kinds = [(task, kind) for task in KINDS if task in self.tasks for kind in KINDS[task]]
+        kinds *= ROUNDS
         self.random.shuffle(kinds)
-        for kind in kinds:
-            self.file = self.random.choice(FILES)
+        for task, kind in kinds:
+            letter = {"read": "r", "write": "w"}.get(task, "")
+            self.file = self.random.choice([file for file in FILES if letter in MODES[file]])
             kind(self)
 
     def fill(self) -> None:
@@ -380,6 +423,10 @@ class _Drawing:
         while self.model.write(self.file, LARGEST) > 0:
             count += 1
         self.add("write until it is full", f"fill {self.file} {LARGEST}", f"{count} {ENOSPC}")
+
+    def info(self) -> None:
+        request = f"info {self.file} {self._place()}"
+        self.cases.append(case("INFO", request, self.model.info(self.file)))
 
     def clear(self) -> None:
         expected = self.model.clear()
@@ -391,7 +438,7 @@ Kind = Callable[[_Drawing], None]
 KINDS: dict[str, tuple[Kind, ...]] = {
     "read": (_Drawing.read, _Drawing.pread, _Drawing.read_into_none, _Drawing.read_into_part,
              _Drawing.change, _Drawing.pread_without_memory, _Drawing.read_long),
-    "write": (_Drawing.write, _Drawing.write_text, _Drawing.write_no_number, _Drawing.write_much,
+    "write": (_Drawing.write, _Drawing.pwrite, _Drawing.write_text, _Drawing.write_no_number, _Drawing.write_much,
               _Drawing.write_line_too_long, _Drawing.write_from_none, _Drawing.write_from_part,
               _Drawing.write_without_memory),
     "position": (
@@ -405,7 +452,7 @@ KINDS: dict[str, tuple[Kind, ...]] = {
     "sysfs": (_Drawing.lines, _Drawing.lines_without_memory),
     "counter": (_Drawing.calls, _Drawing.reset, _Drawing.refused_reset,
                 _Drawing.calls_without_memory),
-    "ioctl": (_Drawing.info_into_none, _Drawing.info_into_part, _Drawing.info_without_memory),
+    "ioctl": (_Drawing.info, _Drawing.info_into_none, _Drawing.info_into_part, _Drawing.info_without_memory),
 }  # fmt: skip
 
 # Calls by the name of a task. They are slow, so they are made for this task only, and not for the
@@ -423,17 +470,50 @@ def drawn(tasks: Sequence[str], seed: int) -> list[DriverCase]:
     The last of the tasks is the one that is tested.
     """
     drawing = _Drawing(tasks, seed)
-    drawing.cases += [case("open", f"open {file} rw", 0) for file in FILES]
+    # Memory that is kept after close is a fault of "open" until this task is right.
+    blocks = [case("count the blocks of memory while no file is open", "blocks", 1)]
+    blocks *= {"open", "ioctl"}.issubset(tasks)
+    drawing.cases += blocks
+    drawing.open()
     drawing.calls_of_each_kind()
+    drawing.file = drawing.random.choice(BOTH)
+    if tasks[-1] == "write":
+        drawing.write_each()
     if "write" in tasks:
         drawing.fill()
         drawing.calls_of_each_kind()
+    drawing.file = drawing.random.choice(BOTH)
     for kind in ONCE.get(tasks[-1], ()):
         kind(drawing)
     if "ioctl" in tasks:
         drawing.clear()
         drawing.clear()
-        for drawing.file in FILES:  # Both positions are behind the end, unless they are 0.
+        for drawing.file in FILES:  # Each position is behind the end, unless it is 0.
             drawing.seek(CUR, "here")
         drawing.calls_of_each_kind()
-    return [*drawing.cases, *(case("close", f"close {file}", 0) for file in FILES)]
+        drawing.file = drawing.random.choice(BOTH)
+        drawing.fill()
+        drawing.clear()
+    if "write" in tasks:
+        drawing.last_write_without_memory()
+    drawing.cases += [case("close", f"close {file}", 0) for file in FILES]
+    return drawing.cases + blocks
+
+
+def in_turns(task: str, tasks: Collection[str], seed: int) -> list[DriverCase]:
+    """Return a random sequence of calls for two threads that make them in turn.
+
+    Each access to what the threads share needs a lock (locks.c), whatever the arguments of a call.
+    tasks: the tasks that are done. The numbers of task "counter" need less strict locks.
+    """
+    kinds = [one for one in tasks if one in KINDS and (one != "counter" or task == one)]
+    drawing = _Drawing(kinds, seed)
+    drawing.cases.append(case("two threads make the calls in turn", f"turns {1 + seed}", 0))
+    drawing.open()
+    drawing.calls_of_each_kind()
+    if "ioctl" in kinds:
+        drawing.file = drawing.random.choice(BOTH)
+        drawing.clear()
+        drawing.calls_of_each_kind()
+    drawing.cases += [case("close", f"close {file}", 0) for file in FILES]
+    return [*drawing.cases, case("one thread makes the calls", "turns 0", 0)]

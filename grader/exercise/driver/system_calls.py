@@ -268,6 +268,7 @@ def _attributes() -> list[DriverCase]:
     return [
         case("lines at first", "show lines", r"0 10\n"),
         case("lines is read-only", "store lines 1", EACCES),
+        case("all may read lines", "stat lines", "0 100444"),
     ]
 
 
@@ -280,6 +281,7 @@ def _counting() -> list[DriverCase]:
     zeros += [text for text in drawn if texts.value(text) == 0]
     return [
         case("calls at first", "show calls", r"0 0\n"),
+        case("all may read calls, and root may write it", "stat calls", "0 100644"),
         case("open", "open 0 rw", 0),
         case("a read is a call", "read 0 1", text_answer("0")),
         case("calls counts it", "show calls", r"0 1\n"),

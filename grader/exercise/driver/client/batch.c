@@ -6,6 +6,8 @@
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
+#include <semaphore.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -66,11 +68,25 @@ static void do_read(const struct request *r, bool has_offset)
 	memory_unmap(&m);
 }
 
-static void do_write(const struct request *r)
+/* Return whether no byte of the memory of do_write() has changed. */
+static bool is_as_before(const struct memory *m, const char *text, size_t size)
+{
+	for (size_t i = 0; i < m->size; i++) {
+		size_t at = (size_t)(m->pages + i - m->address);
+
+		if (m->pages[i] != (at < size ? (unsigned char)text[at] : '9'))
+			return false;
+	}
+	return true;
+}
+
+static void do_write(const struct request *r, bool has_offset)
 {
 	char text[64];
+	ssize_t ret;
 	size_t size;
 	struct memory m;
+	int err;
 
 	snprintf(text, sizeof(text), "%s", word(r, 2));
 	size = unescape(text);
@@ -79,7 +95,13 @@ static void do_write(const struct request *r)
 		return;
 	memset(m.pages, '9', m.size);
 	memcpy(m.address, text, size);
-	answer(write(file(r), m.address, size));
+	ret = has_offset ? pwrite(file(r), m.address, size, number(r, 3)) :
+			   write(file(r), m.address, size);
+	err = errno;
+	if (!is_as_before(&m, text, size))
+		puts("the text in the caller's memory has changed");
+	else
+		answer((errno = err, ret));
 	memory_unmap(&m);
 }
 
@@ -153,6 +175,16 @@ static void do_fill(const struct request *r)
 	printf("%ld %zd\n", count, ret < 0 ? (ssize_t)-errno : ret);
 }
 
+/* Return whether bytes have changed before the buffer or after it. */
+static bool changed_around(const struct memory *m, size_t size)
+{
+	for (size_t i = 0; i < m->size; i++)
+		if ((size_t)(m->pages + i - m->address) >= size &&
+		    m->pages[i] != m->fill)
+			return true;
+	return false;
+}
+
 static void do_info(const struct request *r)
 {
 	struct first_info info;
@@ -162,8 +194,10 @@ static void do_info(const struct request *r)
 	if (!memory_map(&m, sizeof(info), word(r, 2)))
 		return;
 	ret = ioctl(file(r), FIRST_IOC_INFO, m.address);
-	if (ret || m.address != m.pages) {
+	if (ret) {
 		answer(ret);
+	} else if (changed_around(&m, sizeof(info))) {
+		puts("bytes around the structure have changed");
 	} else {
 		memcpy(&info, m.address, sizeof(info));
 		printf("0 %u %u %u %u\n", info.lines, info.bytes, info.room,
@@ -172,17 +206,24 @@ static void do_info(const struct request *r)
 	memory_unmap(&m);
 }
 
-int open_attribute(const char *name, int flags)
+/* Write the path of an attribute. Return 0 or -1. */
+static int attribute_path(const char *name, char path[128])
 {
-	char path[128];
 	struct stat st;
 
 	if (stat(FIRST_DEVICE, &st))
 		return -1;
 	/* This path is independent of the name of the device's class. */
-	snprintf(path, sizeof(path), "/sys/dev/char/%u:%u/%s",
-		 major(st.st_rdev), minor(st.st_rdev), name);
-	return open(path, flags | O_CLOEXEC);
+	snprintf(path, 128, "/sys/dev/char/%u:%u/%s", major(st.st_rdev),
+		 minor(st.st_rdev), name);
+	return 0;
+}
+
+int open_attribute(const char *name, int flags)
+{
+	char path[128];
+
+	return attribute_path(name, path) ? -1 : open(path, flags | O_CLOEXEC);
 }
 
 /* Read an attribute. Return its size, or minus errno. */
@@ -215,11 +256,13 @@ static void do_store(const struct request *r)
 	put_text(open_attribute(word(r, 1), O_WRONLY), text, unescape(text));
 }
 
-static void do_stat(void)
+static void do_stat(const struct request *r)
 {
+	char path[128] = FIRST_DEVICE;
 	struct stat st;
 
-	if (stat(FIRST_DEVICE, &st))
+	if ((r->count > 1 && attribute_path(word(r, 1), path)) ||
+	    stat(path, &st))
 		answer(-1);
 	else
 		printf("0 %o\n", (unsigned int)st.st_mode);
@@ -434,7 +477,7 @@ static void do_count(const struct request *r)
 	answer_counter(r, now);
 }
 
-static bool serve(const struct request *r)
+static bool serve_here(const struct request *r)
 {
 	const char *verb = r->word[0];
 
@@ -443,7 +486,9 @@ static bool serve(const struct request *r)
 	else if (!strcmp(verb, "pread"))
 		do_read(r, true);
 	else if (!strcmp(verb, "write"))
-		do_write(r);
+		do_write(r, false);
+	else if (!strcmp(verb, "pwrite"))
+		do_write(r, true);
 	else if (!strcmp(verb, "longread"))
 		do_long_read(r);
 	else if (!strcmp(verb, "longwrite"))
@@ -461,7 +506,7 @@ static bool serve(const struct request *r)
 	else if (!strcmp(verb, "store"))
 		do_store(r);
 	else if (!strcmp(verb, "stat"))
-		do_stat();
+		do_stat(r);
 	else if (!strcmp(verb, "exists"))
 		answer(access(word(r, 1), F_OK));
 	else if (!strcmp(verb, "text"))
@@ -485,6 +530,70 @@ static bool serve(const struct request *r)
 	else
 		return serve_pair(r);
 	return true;
+}
+
+/*
+ * The second thread of the request "turns", and the request that it must serve.
+ * It has another user than the first one.
+ */
+static struct turns {
+	pthread_t thread;
+	bool begun;
+	sem_t asked;
+	sem_t answered;
+	const struct request *request; /* NULL: end */
+	bool known;
+} turns;
+
+static void *serve_second(void *unused)
+{
+	(void)unused;
+	if (syscall(SYS_setresuid, 1, -1, -1))
+		perror("setresuid");
+	while (!sem_wait(&turns.asked) && turns.request) {
+		turns.known = serve_here(turns.request) ||
+			      serve_any(turns.request, FIRST_DEVICE);
+		sem_post(&turns.answered);
+	}
+	return NULL;
+}
+
+static void ask_second(const struct request *r)
+{
+	turns.request = r;
+	sem_post(&turns.asked);
+}
+
+static void do_turns(const struct request *r)
+{
+	unsigned int seed = (unsigned int)number(r, 1);
+	int err = 0;
+
+	if (seed && !turns.begun) {
+		srandom(seed);
+		sem_init(&turns.asked, 0, 0);
+		sem_init(&turns.answered, 0, 0);
+		err = pthread_create(&turns.thread, NULL, serve_second, NULL);
+		turns.begun = !err;
+	} else if (!seed && turns.begun) {
+		ask_second(NULL);
+		err = pthread_join(turns.thread, NULL);
+		turns.begun = false;
+	}
+	printf("%d\n", -err);
+}
+
+static bool serve(const struct request *r)
+{
+	if (!strcmp(r->word[0], "turns")) {
+		do_turns(r);
+		return true;
+	}
+	if (!turns.begun || random() & 1)
+		return serve_here(r);
+	ask_second(r);
+	sem_wait(&turns.answered);
+	return turns.known;
 }
 
 int firstctl_batch(void)

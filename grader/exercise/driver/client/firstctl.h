@@ -8,23 +8,27 @@
  * a request without TEXT has an empty one.
  *
  *	open, close, seek, ioctl, sync	see batch.h
- *	read H SIZE [good|null|half|fresh|THERE]
+ *	read H SIZE [good|null|half|fresh|THERE|@PLACE]
  *	pread H SIZE OFFSET [...]	the return value, bytes touched, the text;
- *				only THERE bytes of the buffer are mapped
+ *				only THERE bytes of the buffer are mapped; or it
+ *				begins PLACE bytes after the beginning of a page
  *	longread H SIZE OFFSET	the return value and the text; the buffer may have
  *				2 GB
  *	write H TEXT		if the size is even, digits follow the text in
  *				memory; if it is odd, the memory ends there
+ *	pwrite H TEXT OFFSET	the same, at an offset
  *	longwrite H TEXT SIZE	zero bytes follow the text
  *	badwrite H SIZE null|THERE [end]
  *				write SIZE zeros from NULL, or with only THERE of
  *				them mapped; the second byte may end the text
  *	fill H TEXT		write until a write fails: the number of writes,
  *				and the error
- *	info H [null|THERE]	lines, bytes, room, mine
+ *	info H [null|THERE|@PLACE]	lines, bytes, room, mine
  *	clear H
  *	show NAME, store NAME TEXT	an attribute in sysfs
- *	stat			the kind and mode of the device
+ *	stat [NAME]		the kind and mode of the device or an attribute
+ *	turns SEED		let two threads make the following calls, in random
+ *				order; 0 ends this
  *	exists PATH		0 if there is a file of this name
  *	text PATH		0 and the text of a file
  *	load FILE NONCE PARAMETERS, unload
