@@ -97,7 +97,7 @@ def test_a_wrong_call_of_several_ideas_is_reported_once() -> None:
     both = (idea(0, 80), replace(idea(0, 1, "allocations"), text="no new number"))
     task = Task(1, "square", "", "square", 40, (), (), both)
     counts = {CountedCall("square", 64): (Finding("wrong", "square of 64 words is wrong"),)}
-    judged = unit_tests.with_ideas(OperationOutcome(True, False, 90), task, counts)
+    judged = unit_tests.with_ideas(OperationOutcome(True, False, 90), task.ideas, counts)
     assert (judged.idea, judged.withheld) == ("square of 64 words is wrong", 40)
 
 

@@ -231,10 +231,14 @@ def _count(
 
 
 def share(count: float, best: float, worst: float) -> float:
-    """Return 1 if count <= best, 0 if count >= worst, and a linear share in between."""
+    """Return 1 if count <= best, 0 if count >= worst.
+
+    In between, return a share that decreases with the logarithm of the count: each factor costs the
+    same share, wherever it lies.
+    """
     if worst <= best:
         return float(count <= best)
-    return max(0.0, min(1.0, (worst - count) / (worst - best)))
+    return max(0.0, min(1.0, math.log(worst / count) / math.log(worst / best)))
 
 
 def make(tell: Callable[[str, int, int], None]) -> Path:
@@ -273,7 +277,10 @@ def ambiguous_ideas(
     Return a message for each idea whose bound does not separate the two methods.
     """
     ideas_of = {
-        number: [idea for task in tasks.course(number).tasks for idea in task.ideas]
+        number: [
+            *(idea for task in tasks.course(number).tasks for idea in task.ideas),
+            *tasks.course(number).device_ideas,
+        ]
         for number in numbers
     }
     wanted: dict[int, set[CountedCall]] = {}

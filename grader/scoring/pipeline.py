@@ -13,7 +13,7 @@ Each step returns an immutable value, which later steps read.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
@@ -27,7 +27,7 @@ from grader.exercise.conformance.verify import Verified
 from grader.exercise.driver import stress as driver_stress
 from grader.exercise.driver import verify as driver_verify
 from grader.exercise.files.stages import Stage
-from grader.exercise.files.tasks import CountedCall, Task, course
+from grader.exercise.files.tasks import CountedCall, Idea, Task, course
 from grader.exercise.operations import ideas, repetition, test_program, unit_tests
 from grader.exercise.operations.test_program import NoTestProgramError
 from grader.exercise.operations.unit_tests import OperationOutcome
@@ -97,7 +97,8 @@ def try_operations(
         for line in points.task_lines(course(stage.number), error.finding):
             show(line)
         return error.finding
-    tasks = course(stage.number).tasks
+    whole = course(stage.number)
+    tasks = whole.tasks
     asked = [task for task in tasks if task.ideas and with_ideas]
     outcomes: dict[str, OperationOutcome] = {}
     waiting: list[Task] = []  # the tasks whose instructions will be counted
@@ -112,27 +113,40 @@ def try_operations(
             waiting.append(task)
         else:
             show(points.operation_line(task, outcome))
-    if all(outcome.large for outcome in outcomes.values()):
+    right = all(outcome.large for outcome in outcomes.values())
+    if right:
         all_right()
-    if waiting:
-        counts = _count(stage, waiting, seed)
+    # A whole call needs the functions of all tasks.
+    device = whole.device_ideas if right and with_ideas else ()
+    if waiting or device:
+        judges = [(task.points, task.ideas) for task in waiting]
+        counts = _count(stage, [*judges, (whole.device_points, device)], seed)
         for task in waiting:
-            judged = unit_tests.with_ideas(outcomes[task.operation], task, counts)
+            judged = unit_tests.with_ideas(outcomes[task.operation], task.ideas, counts)
             outcomes[task.operation] = judged
             show(points.operation_line(task, judged))
+        outcomes[points.DEVICE] = unit_tests.with_ideas(
+            OperationOutcome(True, True, 0), device, counts
+        )
     return outcomes
 
 
-def _count(stage: Stage, tasks: list[Task], seed: int) -> ideas.Counts | LabError:
-    """Count the instructions of the ideas' calls. Return an error if counting is impossible."""
+def _count(
+    stage: Stage, judges: Sequence[tuple[int, Sequence[Idea]]], seed: int
+) -> ideas.Counts | LabError:
+    """Count the instructions of the ideas' calls. Return an error if counting is impossible.
+
+    judges: the points of each line of points, and its ideas.
+    """
 
     def decided(call: CountedCall, found: ideas.Counts) -> bool:
-        """Return whether each task that this call judges has lost all its points."""
-        judged = (task for task in tasks if any(idea.takes == call for idea in task.ideas))
-        return all(unit_tests.withheld(task, found) >= task.points for task in judged)
+        """Return whether each line that this call judges has lost all its points."""
+        judged = (one for one in judges if any(idea.takes == call for idea in one[1]))
+        return all(unit_tests.withheld(asked, found) >= most for most, asked in judged)
 
+    calls = ideas.calls(idea for _, asked in judges for idea in asked)
     try:
-        return ideas.counts(machines.counting(), stage, ideas.calls(tasks), seed, decided)
+        return ideas.counts(machines.counting(), stage, calls, seed, decided)
     except LabError as error:
         # All untrusted stages must be graded in the same way, so do not grade without counts.
         if stage.isolated:

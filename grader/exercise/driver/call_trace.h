@@ -64,6 +64,16 @@ void print_race(const void *place, bool write, const void *other,
 void locks_taken(const void *lock, bool shared);
 void locks_released(const void *lock);
 
+/*
+ * Report to locks.c that programs can open the device from now on, and that the
+ * driver removes it, which waits for callers to end, so no lock may be held.
+ */
+void locks_begin(void);
+void locks_end(void);
+
+/* Report to locks.c that the driver copies a range of its caller's memory. */
+void locks_copied(unsigned long from, size_t size);
+
 /* Report to locks.c that a function of the driver begins or ends. */
 void locks_enter(void);
 void locks_leave(void);

@@ -159,11 +159,12 @@ def _notebook(session: DriverSession, places: Mapping[str, str]) -> str:
 
 
 def _killed(session: DriverSession, *kinds: str) -> None:
-    """Make calls whose caller is killed while it waits for the lock."""
+    """Make calls whose caller is killed when they begin, or while it waits for the lock."""
     for kind in kinds:
-        title = f"a caller is killed while it waits for a lock in {kind}"
-        _numbers(session, f"killed {kind}", title, 1)
-        session.clean(title)
+        for when, moment in (1, "while it waits for"), (2, "before it waits for"):
+            title = f"a caller is killed {moment} a lock in {kind}"
+            _numbers(session, f"killed {kind} {when}", title, 1)
+            session.clean(title)
 
 
 def _numbers(session: DriverSession, request: str, title: str, count: int) -> list[int]:

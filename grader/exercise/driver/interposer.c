@@ -80,12 +80,13 @@ static int fails(const char *name, int wanted)
 }
 
 /*
- * Report a call under a spinlock that may sleep: on a page fault, or to wait
- * for free memory.
+ * Report a call that may sleep, on a page fault or to wait for free memory,
+ * under a spinlock or while interrupts are off.
  */
 static void may_sleep(const char *name)
 {
-	if (!IS_ENABLED(CONFIG_PREEMPT_COUNT) || !in_atomic())
+	if (!(IS_ENABLED(CONFIG_PREEMPT_COUNT) && in_atomic()) &&
+	    !irqs_disabled())
 		return;
 	pr_err("BUG: sleeping function called while a spinlock is held: %s\n",
 	       name);
@@ -171,6 +172,14 @@ static void told_device(const struct file_operations *fops)
 	     notebook_begins(beginning, sizeof(beginning) - 1));
 }
 
+/* Report whether the device was made. Programs can open it from now on. */
+static int device_made(const char *name, int err, unsigned long about)
+{
+	if (!err)
+		locks_begin();
+	return done(name, err, about);
+}
+
 WRAP(int, alloc_chrdev_region, dev_t *number, unsigned int first,
      unsigned int count, const char *name)
 {
@@ -193,12 +202,13 @@ WRAP(int, cdev_add, struct cdev *cdev, dev_t number, unsigned int count)
 	if (fails("cdev_add", error))
 		return -error;
 	told_device(cdev->ops);
-	return done("cdev_add", __real_cdev_add(cdev, number, count),
-		    ABOUT(cdev));
+	return device_made("cdev_add", __real_cdev_add(cdev, number, count),
+			   ABOUT(cdev));
 }
 
 WRAP(void, cdev_del, struct cdev *cdev)
 {
+	locks_end();
 	if (undone("cdev_del", "cdev_add", ABOUT(cdev)))
 		__real_cdev_del(cdev);
 }
@@ -260,11 +270,13 @@ WRAP(int, misc_register, struct miscdevice *misc)
 	if (fails("misc_register", error))
 		return -error;
 	told_device(misc->fops);
-	return done("misc_register", __real_misc_register(misc), ABOUT(misc));
+	return device_made("misc_register", __real_misc_register(misc),
+			   ABOUT(misc));
 }
 
 WRAP(void, misc_deregister, struct miscdevice *misc)
 {
+	locks_end();
 	if (undone("misc_deregister", "misc_register", ABOUT(misc)))
 		__real_misc_deregister(misc);
 }
@@ -392,6 +404,7 @@ WRAP(unsigned long, _copy_from_user, void *to, const void __user *from,
      unsigned long size)
 {
 	may_sleep("copy_from_user");
+	locks_copied((unsigned long)from, size);
 	race_range(to, size, true, (void *)_RET_IP_);
 	return __real__copy_from_user(to, from, size);
 }

@@ -16,7 +16,8 @@
  *
  * A caller that sets the parameter "killed" to 1 is killed when it next waits for
  * a lock in a way that a signal can end. It must then leave the driver without
- * another access, and without releasing the lock.
+ * another access, and without releasing the lock. With 2 it is killed at the
+ * beginning of its next call.
  *
  * The wrappers at the end report the locks; interposer.c has those of
  * mutex_lock and mutex_unlock. The checks are switched on by a parameter.
@@ -56,8 +57,11 @@ enum lockset { NONE, WRITES, ACCESSES, STRICT };
 
 /* As in race.c, no parameter has the address of its value. */
 static int lockset;
-/* The caller that is killed when it waits for a lock. */
+/* The caller that is killed when it waits for a lock, or when it begins. */
 static struct task_struct *killed;
+static bool killed_early;
+/* Whether programs can open the device. */
+static bool has_begun;
 /* Held during each atomic or marked write, for WRITES. */
 static const char bus;
 
@@ -79,23 +83,31 @@ MODULE_PARM_DESC(lockset,
 
 static int killed_set(const char *value, const struct kernel_param *kp)
 {
-	WRITE_ONCE(killed, *value == '1' ? current : NULL);
+	killed_early = *value == '2';
+	WRITE_ONCE(killed, *value == '0' ? NULL : current);
 	return 0;
 }
 
 static const struct kernel_param_ops killed_ops = { .set = killed_set };
 module_param_cb(killed, &killed_ops, NULL, 0200);
 MODULE_PARM_DESC(
-	killed, "1: kill the writing task when it waits for a lock; 0: do not");
+	killed,
+	"kill the writing task when it waits for a lock: 1, or when it begins: 2; 0: do not");
 
-/* Return -EINTR if the current task is killed while it waits for a lock. */
-static int __maybe_unused is_killed(void)
+/* Kill the current task if it has asked for that. Return -EINTR if so. */
+static int kill_asked(bool early)
 {
-	if (READ_ONCE(killed) != current)
+	if (READ_ONCE(killed) != current || killed_early != early)
 		return 0;
 	WRITE_ONCE(killed, NULL);
 	send_sig(SIGKILL, current, 1);
 	return -EINTR;
+}
+
+/* Return -EINTR if the current task is killed while it waits for a lock. */
+static int __maybe_unused is_killed(void)
+{
+	return kill_asked(false);
 }
 
 /*
@@ -165,7 +177,7 @@ static const void *excluding(const void *lock)
 void locks_taken(const void *lock, bool shared)
 {
 	struct held *free = NULL;
-	bool reversed = false;
+	bool reversed = false, twice = false;
 	unsigned long flags;
 
 	if (!READ_ONCE(lockset) || lock == &kit_lock)
@@ -177,6 +189,8 @@ void locks_taken(const void *lock, bool shared)
 			free = &held[i];
 		else if (held[i].task == current)
 			reversed |= is_reversed(held[i].lock, lock);
+		else if (held[i].lock == lock)
+			twice |= !(held[i].shared && shared);
 	}
 	if (free)
 		*free = (struct held){ current, lock, shared };
@@ -185,6 +199,8 @@ void locks_taken(const void *lock, bool shared)
 	reversed = reversed && !order_reported;
 	order_reported |= reversed;
 	kit_leave(flags);
+	if (twice)
+		pr_err("BUG: two callers hold the same lock, so the driver has changed it\n");
 	if (!reversed)
 		return;
 	pr_err("BUG: two locks are taken in two orders, so two callers can wait for each other\n");
@@ -220,10 +236,14 @@ static bool holds_any(bool write)
  * @read: the variables that were read under a lock, and not written after that
  * @notebook: whether the notebook was accessed under a lock
  * @ended: whether a critical section with such accesses has ended
+ * @from: the first of the caller's bytes that the last copy has read
+ * @size: the number of these bytes
  */
 static struct driver_call {
 	struct task_struct *task;
 	int depth;
+	unsigned long from;
+	size_t size;
 	unsigned long read[MOST_READ];
 	bool notebook;
 	bool ended;
@@ -246,11 +266,49 @@ static struct driver_call *driver_call(bool begin)
 	return begin ? free : NULL;
 }
 
+/* Report a second read of the same bytes: the caller may have changed them. */
+void locks_copied(unsigned long from, size_t size)
+{
+	struct driver_call *call;
+	unsigned long flags;
+	bool twice = false;
+
+	if (READ_ONCE(lockset) != STRICT)
+		return;
+	flags = kit_enter();
+	call = driver_call(false);
+	if (call) {
+		twice = from < call->from + call->size &&
+			call->from < from + size;
+		call->from = from;
+		call->size = size;
+	}
+	kit_leave(flags);
+	if (!twice)
+		return;
+	pr_err("BUG: a call copies the same bytes of its caller twice, which can have changed between; copy them once\n");
+	dump_stack();
+}
+
+void locks_begin(void)
+{
+	WRITE_ONCE(has_begun, true);
+}
+
+void locks_end(void)
+{
+	if (holds_any(false)) {
+		pr_err("BUG: the device is removed while a lock is held, for which another caller can wait\n");
+		dump_stack();
+	}
+}
+
 void locks_enter(void)
 {
 	struct driver_call *call;
 	unsigned long flags;
 
+	kill_asked(true);
 	if (READ_ONCE(lockset) != STRICT)
 		return;
 	flags = kit_enter();
@@ -436,14 +494,18 @@ void locks_forget(unsigned long begin, size_t size)
  * Return whether another caller could access the same memory now. The process
  * of each of the client's two callers has several threads; files are opened and
  * closed by a process with only one thread. But another process can use the
- * notebook at any time between init and exit, so a driver that takes the lock
- * only if its caller has threads is wrong.
+ * notebook as soon as init has made the device and until exit begins, so a
+ * driver that takes the lock only if its caller has threads is wrong.
  */
+static bool is_open_to_all(unsigned long address)
+{
+	return is_notebook(address) && READ_ONCE(has_begun) &&
+	       THIS_MODULE->state != MODULE_STATE_GOING;
+}
+
 static bool is_shared(unsigned long address)
 {
-	return get_nr_threads(current) > 1 ||
-	       (is_notebook(address) &&
-		THIS_MODULE->state == MODULE_STATE_LIVE);
+	return get_nr_threads(current) > 1 || is_open_to_all(address);
 }
 
 /* Print the first access to each variable that has no lock in common. */
@@ -464,7 +526,8 @@ void locks_access(unsigned long address, bool write, bool marked, void *place)
 	second = second && !second_section_reported;
 	second_section_reported |= second;
 	variable = variable_at(address);
-	if (!variable || variable->task == current)
+	if (!variable ||
+	    (variable->task == current && !is_open_to_all(address)))
 		goto unlock;
 	if (variable->task)
 		begin_sharing(variable, on_bus);

@@ -117,8 +117,8 @@ class Idea:
 
     A bound is an absolute number, because slow code could meet a bound on the ratio of two counts.
     The bounds belong to the largest size of `takes`. At a smaller size they are less: they grow as
-    size^grows, except for the part `fixed` of at_most, the cost of a call of any size. If the
-    factors of a product have different sizes, its bounds are less, too: see ROWS. The bounds lie
+    size^grows, except for the part `fixed` of at_most, the cost of a call of any size. The bounds
+    of the calls of bn_mul in a whole call grow as the number of bits of n. If the factors of a product have different sizes, its bounds are less, too: see ROWS. The bounds lie
     between the counts of the kit's stage and of `plain`; `make par` checks this at sizes of the
     whole range.
     """
@@ -136,6 +136,9 @@ class Idea:
     def bounds(self, counted: CountedCall) -> tuple[int, int]:
         """Return the least and the largest allowed count of a call with a drawn size."""
         part = (counted.size / self.takes.size) ** self.grows
+        if self.unit == "calls" and self.takes.operation == COMPUTE:
+            # Each doubling makes the same calls.
+            part = math.log2(counted.size) / math.log2(self.takes.size)
         # The number of pairs of limbs, relative to two factors of the larger size.
         pairs = 1.0
         if counted.second and not self.takes.second and self.grows > 1:
@@ -201,6 +204,8 @@ class Course:
     tasks: tuple[Task, ...]
     device_points: int
     speed: Speed | None
+    # Bounds on whole calls, without which the device and the speed earn nothing.
+    device_ideas: tuple[Idea, ...] = ()
 
 
 # The number of n in expected/par.json for the speed of a stage.
@@ -247,8 +252,9 @@ def read(path: Path, name: str) -> Course:
         table = toml.read(path)
         tasks = tuple(_task(i, t) for i, t in enumerate(table["task"], 1))
         speed = Speed(**table["speed"]) if "speed" in table else None
-        device = int(table["device"]["points"]) if "device" in table else 0
-        found = Course(tasks, device, speed)
+        device = table.get("device", {"points": 0})
+        ideas = tuple(_idea(idea, device["points"]) for idea in device.get("idea", []))
+        found = Course(tasks, int(device["points"]), speed, ideas)
     except FileNotFoundError:
         raise LabError(f"there are no tasks for {name}", f"write {paths.shown(path)}") from None
     except (OSError, KeyError, ValueError, TypeError) as error:

@@ -27,7 +27,7 @@ from grader.exercise.build import c_flags, preprocess, stage_module
 from grader.exercise.build.stage_module import BuiltStage
 from grader.exercise.files import device, expected_values, stages
 from grader.exercise.files.stages import Stage
-from grader.exercise.files.tasks import COMPUTE, DECIMAL, UNITS, CountedCall, Idea, Task
+from grader.exercise.files.tasks import COMPUTE, DECIMAL, UNITS, CountedCall, Idea
 from grader.exercise.operations import test_cases_decimal, test_program
 from grader.lab import failure_classification, module, plugin
 from grader.lab.machines import CountingMachine, Running
@@ -580,9 +580,9 @@ def _residue(words: list[int], base: int, modulus: int) -> int:
     return value
 
 
-def calls(tasks: Iterable[Task]) -> set[CountedCall]:
-    """Return the calls that the ideas of some tasks refer to."""
-    return {idea.takes for task in tasks for idea in task.ideas}
+def calls(asked: Iterable[Idea]) -> set[CountedCall]:
+    """Return the calls that some ideas refer to."""
+    return {idea.takes for idea in asked}
 
 
 def unmet(idea: Idea, found: Counts) -> str:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import errno
 import math
 import random
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
@@ -21,7 +21,7 @@ from grader.base.errors import LabError
 from grader.base.finding import Code
 from grader.exercise.build import preprocess, stage_module
 from grader.exercise.files.stages import Manifest, Stage
-from grader.exercise.files.tasks import Task
+from grader.exercise.files.tasks import Idea, Task
 from grader.exercise.operations import (
     alone,
     ideas,
@@ -244,21 +244,21 @@ def _fault(tried: OperationCase, sign: str, answer: str) -> str:
 
 
 def with_ideas(
-    tried: OperationOutcome, task: Task, counts: ideas.Counts | LabError
+    tried: OperationOutcome, asked: Sequence[Idea], counts: ideas.Counts | LabError
 ) -> OperationOutcome:
-    """Return the outcome of a task's operation with the points its ideas withhold."""
+    """Return the outcome of an operation with the points that the ideas of its task withhold."""
     if isinstance(counts, LabError):
         return replace(tried, idea=f"its instructions are not counted: {counts}")
-    unmet = (ideas.unmet(idea, counts) for idea in task.ideas)
+    unmet = (ideas.unmet(idea, counts) for idea in asked)
     # Remove duplicates: a wrong result of a call gives the same message for all its ideas.
     message = "; ".join(dict.fromkeys(message for message in unmet if message))
-    return replace(tried, withheld=withheld(task, counts), idea=message)
+    return replace(tried, withheld=withheld(asked, counts), idea=message)
 
 
-def withheld(task: Task, counts: ideas.Counts) -> int:
+def withheld(asked: Iterable[Idea], counts: ideas.Counts) -> int:
     """Return the points that the unmet ideas of a task withhold."""
     # Ideas with the same text are one idea, which several counts judge.
-    unmet = {one.text: one.points for one in task.ideas if ideas.unmet(one, counts)}
+    unmet = {one.text: one.points for one in asked if ideas.unmet(one, counts)}
     return sum(unmet.values())
 
 

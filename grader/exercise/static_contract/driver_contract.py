@@ -55,6 +55,7 @@ HARMLESS = re.compile(
     r"|lock_(acquire|release|is_held_type)|lockdep_\w+|debug_locks\w*|preempt_count\w*"
     r"|__(SCT__)?(SCK__)?(might_resched|preempt_schedule\w*)|__SC[TK]__\w+|dynamic_preempt_\w+"
     r"|__might_(sleep|fault)|__cond_resched|refcount_warn_saturate|arch_atomic\w*|atomic64_\w+"
+    r"|(?:un)?block_signals\w*|[gs]et_signals\w*|signals_enabled"  # UML's way to stop interrupts
     r"|__warn_printk|warn_slowpath_fmt|__x86_return_thunk|__x86_indirect_thunk_\w+|__fentry__"
     r"|__stack_chk_(fail|guard)|__ref_stack_chk_guard|_?_?fortify_panic|current_task|pcpu_hot|task_size"
     r"|__(asan|ubsan|kasan|sanitizer)_\w+"

@@ -145,7 +145,7 @@ enum counter {
 	COUNTERS
 };
 
-#define EVENTS 262144
+#define EVENTS 1048576
 #define ADDRESSES 16
 #define INSN_BYTES 15
 

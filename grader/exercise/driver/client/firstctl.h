@@ -84,8 +84,9 @@
  *
  * While the callers run, signals interrupt their calls.
  *
- *	killed KIND		make a call in a process that is killed when it
- *				waits for a lock: whether it was killed. KIND is
+ *	killed KIND 1|2		make a call in a process that is killed when it
+ *				waits for a lock (1), or when the call begins (2):
+ *				whether it was killed. KIND is
  *				write, read, seek, info, clear, lines or calls (a
  *				read of the attribute), or store (0 to calls)
  */

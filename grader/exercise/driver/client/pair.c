@@ -730,6 +730,7 @@ static void set_killed(const char *value)
 /* A call whose caller is killed when it waits for a lock; see firstctl.h. */
 struct killed_call {
 	const char *kind;
+	const char *when; /* the value of the parameter "killed" */
 	int fd;
 };
 
@@ -752,7 +753,7 @@ static void *make_killed_call(void *argument)
 	char text[32];
 	int fd = call->fd;
 
-	set_killed("1");
+	set_killed(call->when);
 	if (!strcmp(kind, "write"))
 		(void)!write(fd, "3", 1);
 	else if (!strcmp(kind, "seek"))
@@ -770,12 +771,12 @@ static void *make_killed_call(void *argument)
 
 /*
  * Make a call in a process that is killed while it waits for a lock, unless the
- * driver waits by mutex_lock, which no signal ends. The process has two threads,
+ * driver waits by mutex_lock, which no signal ends, or killed before. The process has two threads,
  * so that locks.c checks its accesses.
  */
-static void do_killed(const char *kind)
+static void do_killed(const char *kind, const char *when)
 {
-	struct killed_call call = { kind, open_for(kind) };
+	struct killed_call call = { kind, when, open_for(kind) };
 	pthread_t thread;
 	int status = 0;
 	pid_t child = call.fd < 0 ? -1 : fork();
@@ -810,7 +811,7 @@ bool serve_pair(const struct request *r)
 	struct caller *pair;
 
 	if (!strcmp(verb, "killed")) {
-		do_killed(word(r, 1));
+		do_killed(word(r, 1), word(r, 2));
 		return true;
 	}
 	if (!shared) {

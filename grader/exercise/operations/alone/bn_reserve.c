@@ -2,10 +2,12 @@
 const char *alone(struct fib_call *call)
 {
 	for (int again = 0; again < 300; again++) {
-		size_t size = again % 17 + 1, wanted = again / 17 + 1;
+		static limb_t value[alone_most];
+		size_t size = alone_size(again, 17);
+		size_t wanted = alone_size(again + again / 17 % 10, 18);
 		size_t most = size > wanted ? size : wanted;
 		struct bignum *a = bn_create(call, size);
-		limb_t value[17], *before = a->limb;
+		limb_t *before = a->limb;
 		const char *wrong = "";
 
 		a->size = alone_random() % size + 1;

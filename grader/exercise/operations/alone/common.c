@@ -22,6 +22,20 @@ static inline u64 alone_random(void)
 	return alone_state ^ alone_state >> 29;
 }
 
+/* The most limbs of a number that alone_size() returns. */
+enum { alone_most = 2000 };
+
+/*
+ * Return a size in limbs: each size up to @most in turn, and in each tenth call
+ * a random one, up to a random power of two.
+ */
+static inline size_t alone_size(int again, size_t most)
+{
+	if (again % 10)
+		return again % most + 1;
+	return 1 + alone_random() % (alone_most >> alone_random() % 11);
+}
+
 /* Return the limb products that have been passed to fib_account_work so far. */
 u64 alone_announced(void) __asm__("alone_announced");
 

@@ -5,12 +5,14 @@ const char *alone(struct fib_call *call)
 	const unsigned __int128 base = alone_base ?: one << 8 * sizeof(limb_t);
 
 	for (int again = 0; again < 3000; again++) {
-		size_t a_size = again % 9 + 1, b_size = again / 9 % a_size + 1;
-		limb_t a[9], b[9], c[10], top;
+		static limb_t a[alone_most], b[alone_most], c[alone_most + 1];
+		size_t a_size = alone_size(again, 9);
+		size_t b_size = again / 9 % a_size + 1;
 		unsigned __int128 want = 0;
+		limb_t top;
 
 		/* Many limbs are 0 or the largest, so that carries run far. */
-		for (size_t i = 0; i < 9; i++) {
+		for (size_t i = 0; i < a_size; i++) {
 			a[i] = alone_random() % base;
 			b[i] = alone_random() % 3 ? base - 1 - a[i] : a[i];
 			if (alone_random() % 2)

@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
 const char *alone(struct fib_call *call)
 {
-	for (size_t size = 1; size < 7; size++) {
-		for (int again = 0; again < 100; again++) {
-			limb_t a[8], c[16];
-			unsigned __int128 column[17] = {};
+	for (int drawn = 0; drawn < 30; drawn++) {
+		size_t size = alone_size(drawn, 6);
+
+		for (int again = 0; again < 20; again++) {
+			static unsigned __int128 column[2 * alone_most + 1];
+			static limb_t a[alone_most], c[2 * alone_most];
 			const int bits = 8 * sizeof(limb_t);
+
+			memset(column, 0, sizeof(column));
 
 			for (size_t i = 0; i < size; i++)
 				a[i] = again ? alone_random() : -1;

@@ -4,12 +4,14 @@ const char *alone(struct fib_call *call)
 	const int bits = 8 * sizeof(limb_t);
 
 	for (int again = 0; again < 3000; again++) {
-		size_t size = again % 17 + 1;
-		limb_t a[18], c[18], old[18], factor, top;
+		static limb_t a[alone_most + 1], c[alone_most + 1];
+		static limb_t old[alone_most + 1];
+		size_t size = alone_size(again, 17);
 		unsigned __int128 want = 0;
+		limb_t factor, top;
 
 		/* At first all limbs are as large as possible. */
-		for (size_t i = 0; i < 18; i++) {
+		for (size_t i = 0; i <= size; i++) {
 			a[i] = again < 17 ? -1 : alone_random();
 			old[i] = c[i] = again < 17 ? -1 : alone_random();
 		}

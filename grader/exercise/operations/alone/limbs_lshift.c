@@ -20,10 +20,14 @@ static bool alone_shifted(const limb_t *a, size_t size, unsigned int shift,
 
 const char *alone(struct fib_call *call)
 {
-	for (size_t size = 1; size < 6; size++) {
+	for (int again = 1; again <= 40; again++) {
+		size_t size = alone_size(again, 5);
+
 		for (unsigned int shift = 0; shift < 8 * sizeof(limb_t);
-		     shift++) {
-			limb_t a[8], f[8], c[8], top;
+		     shift += size > 5 ? 13 : 1) {
+			static limb_t a[alone_most], f[alone_most + 1];
+			static limb_t c[alone_most];
+			limb_t top;
 
 			for (size_t i = 0; i < size; i++)
 				f[i] = a[i] = alone_random();

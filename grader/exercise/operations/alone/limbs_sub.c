@@ -5,11 +5,13 @@ const char *alone(struct fib_call *call)
 	const unsigned __int128 base = alone_base ?: one << 8 * sizeof(limb_t);
 
 	for (int again = 0; again < 3000; again++) {
-		size_t a_size = again % 9 + 1, b_size = again / 9 % a_size + 1;
-		limb_t a[9], b[9], c[9], borrow;
+		static limb_t a[alone_most], b[alone_most], c[alone_most];
+		size_t a_size = alone_size(again, 9);
+		size_t b_size = again / 9 % a_size + 1;
 		unsigned __int128 carry = 0;
+		limb_t borrow;
 
-		for (size_t i = 0; i < 9; i++) {
+		for (size_t i = 0; i < a_size; i++) {
 			a[i] = alone_random() % base;
 			b[i] = alone_random() % base;
 		}
