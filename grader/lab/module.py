@@ -209,7 +209,7 @@ def _keep(key: str, recipe: Recipe, directory: Path) -> None:
     names = [f"{name}.ko", f"{name}.stripped.ko", f".{name}.ko.cmd", _record(name)]
     names += [f"{name}.o", f"{name}.mod.o", ".module-common.o"]
     for name in recipe.objects:
-        names += [f"{name}.o", f"{name}.i", _record(name)]
+        names += [f"{name}.o", f"{name}.i", f"{name}.ssa", _record(name)]
     found = {name: directory / name for name in names if (directory / name).is_file()}
     files = {name: path.read_bytes() for name, path in found.items()}
     for name in (name for name in files if name.endswith(".cmd")):
