@@ -212,10 +212,10 @@ static void before_access(unsigned long address, size_t size, bool write,
 	struct watch *watch;
 
 	atomic_inc(&accesses);
+	locks_access(address, write, marked, place);
 	if (race <= 0)
 		return;
 	find_race(&access);
-	locks_access(address, write, marked, place);
 	if (!is_chosen(race))
 		return;
 	atomic_inc(&waited);
