@@ -54,10 +54,11 @@ def excluded(sources: Path, kit: Path, used: Collection[str]) -> list[str]:
 def build_name(elective: str, sources: Path, kit: Path) -> str:
     """Return the name of the folder in which to build a module of these sources.
 
-    Submissions are graded at the same time, so the modules of two places have different folders.
+    Two folders may be graded at the same time, as submissions or with work=FOLDER, so the modules
+    of two places have different folders.
     """
     if sources == kit:
         return elective
-    if sources == paths.WORK / elective:
+    if sources == paths.ROOT / "work" / elective:
         return f"{elective}-work"
     return f"{elective}-{hashlib.sha256(str(sources).encode()).hexdigest()[:12]}"
