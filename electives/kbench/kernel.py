@@ -12,8 +12,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from electives import imports, source_folder
-from electives.kbench import program_failure, tools
+from electives import source_folder
+from electives.kbench import program_failure, task_source, tools
 from electives.kbench.native import ProcessRun
 from electives.kbench.program import Program
 from grader.base import paths, scratch
@@ -26,22 +26,8 @@ SOURCES = Path(__file__).with_name("kernel")
 FILES = ("module", "output", "input", "heap", "library", "sysy", "trampoline")
 DOOR = "/proc/kbench"
 NODES = tuple(f"{DOOR}/{name}" for name in ("run", "input", "output", "status"))
-# The symbols of other files of the module that a file with a task may use. A heap that sees the
-# input could tell the tests apart, and end the program before it allocates.
-OTHERS = {
-    "heap.c": r"kbench_heap|kbench_give_up",
-    "input.c": r"kbench_input\w*|kbench_give_up|kb_std(in|out|err)",
-    "trampoline.S": r"kbench_begin",
-}
-# Functions for text and for copying memory. A heap of kmalloc would not be the heap of the task.
-SYMBOLS = (
-    r"mem(cpy|move|set\d*|cmp|chr|chr_inv|scan)|str\w+|_ctype|skip_spaces"
-    r"|v?sn?printf|sort|fortify_panic|__(x86_|stack_chk_|ubsan_|warn_)\w+|__fentry__"
-    r"|__SC[TK]__\w+|_?printk|dump_stack"
-)
 # The time limit of a run is LEAST_SECONDS plus SLOWER times its duration as a process, because
 # machine qemu emulates the processor.
-ASSEMBLY = {"asm", "__asm__", "__asm"}
 LEAST_SECONDS = 15.0
 SLOWER = 60.0
 MOST_INPUT = 4 << 20  # the same as INPUT_BYTES in kernel/kbench.h
@@ -91,7 +77,7 @@ class KernelRun:
     left_bytes: int
     same_current: bool
     stack: str  # "right" if each test and the program began at the top of its stack
-    registers: str  # "kept" if kbench_on_stack preserves the registers of its caller
+    switch: str  # "right", or what kbench_on_stack has done wrong, in one word
     why: str = ""  # the reason if the program ended early: abort, an assertion, too much output
 
 
@@ -104,12 +90,11 @@ def support(kernel: Kernel, only: str = "") -> Module:
     files = _texts(folder)
     if only:
         files = _texts(SOURCES) | {only: files.get(only, b"")}
-        own = files[only].decode(errors="replace")
-        if message := allowed_c.included_elsewhere(f"{paths.shown(folder)}/{only}", own):
+        texts = (text[only].decode(errors="replace") for text in (files, _texts(SOURCES)))
+        if message := allowed_c.refused_with_kernel_headers(
+            f"{paths.shown(folder)}/{only}", *texts
+        ):
             raise LabError(message, "write it yourself")
-        # A string of assembly, made by macros, could include the kit's file.
-        if only.endswith(".c") and (allowed_c.words(own) & ASSEMBLY or "##" in own):
-            raise LabError(f"{paths.shown(folder)}/{only} has assembly, or ##", "write plain C")
     build = source_folder.build_name("kbench", folder, SOURCES)
     # Name the learner's folder only for the learner's file. The module with a file that is the same
     # in two copies is then compiled once.
@@ -132,12 +117,9 @@ def support(kernel: Kernel, only: str = "") -> Module:
             f"the module of {paths.shown(folder)} does not build: {made.cause}",
             "correct the source",
         )
-    if only:
-        name = Path(only).stem
-        shown = f"{paths.shown(folder)}/{only}"
-        allowed = re.compile(f"{SYMBOLS}|{OTHERS[only]}")
-        if message := imports.refused(made, None, {name: shown}, allowed, kernel):
-            raise LabError(message, "correct the source")
+    shown = f"{paths.shown(folder)}/{only}"
+    if only and (message := task_source.refused(made, only, shown, kernel)):
+        raise LabError(message, "correct the source")
     return made
 
 
@@ -245,12 +227,15 @@ def session(machine: Machine, programs: Sequence[ProgramTask]) -> Iterator[Kerne
 
 def _understood(text: str) -> KernelRun:
     head, _, output = text.partition("\n\n")
-    found = dict(re.findall(r"^(\w+) (.*)$", head, re.MULTILINE))
+    lines = re.findall(r"^(\w+) (.*)$", head, re.MULTILINE)
+    found = dict(lines)
+    if len(found) < len(lines):
+        raise LabError("the module reports the run twice", "remove what writes the report")
     try:
         blocks, size = map(int, found["left"].split())
         return KernelRun(
             output, int(found["exit"]), int(found["ns"]), int(found["cycles"]), blocks, size,
-            found["current"] == "same", found.get("stack", ""), found.get("registers", ""),
+            found["current"] == "same", found.get("stack", ""), found.get("switch", ""),
             found.get("why", ""),
         )  # fmt: skip
     except (KeyError, ValueError) as error:

@@ -42,7 +42,7 @@ _FORBIDDEN = re.compile(
     r"|out[bwl]?|ins[bwl]|outs[bwl]|rdmsr|wrmsr|lgdt\w*|lidt\w*|lldt|ltr|invlpg|invd|wbinvd"
     r"|swapgs|clts|lmsw|vmcall|vmmcall|stac|clac|pushf\w*|popf\w*|xsetbv|rdpmc)$"
 )
-_VECTORS = re.compile(r"%[xyz]?mm\d|%st\b|%cr\d|%dr\d")
+_VECTORS = re.compile(r"%[xyz]?mm\d|%st\b|%[cdt][rb]\d")
 _HEAD = re.compile(r"^[0-9a-f]+ <(.+)>:$")
 _STEP = re.compile(r"^\s+[0-9a-f]+:\s+(?:(?:rep\w*|lock|data16|notrack)\s+)*(\S+)\s*(.*)$")
 _RELOCATED = re.compile(r"^\s+[0-9a-f]+: R_X86_64_\w+\s+([\w.$]+)")

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from electives import source_folder
 from electives.kbench import __main__ as command
 from electives.kbench import kernel, metrics, native, program_failure
 from electives.kbench.kernel import KernelRun, ProgramTask
@@ -37,6 +38,15 @@ TCACHE = 7  # the most blocks of a small size that glibc examines, see 2.c
 FAR_CALLS, MOST_FOR_A_CALL = 80_000, 200
 # The reason of kernel/heap.c that is wrong for a block that is freed twice.
 OVERWRITTEN = "of a block whose header is overwritten"
+# What kbench_on_stack has done wrong, by the word of kernel/module.c.
+SWITCH = {
+    "registers": "kbench_on_stack does not preserve one of rbx, rbp and r12 to r15",
+    "flags": "one of the flags (IF, DF and others) changes in kbench_on_stack",
+    "result": "kbench_on_stack does not return the result of kbench_begin, or of kbench_leave",
+    "interrupted": "kbench_on_stack loses a value when an interrupt comes:"
+    " an interrupt writes below the stack pointer",
+}
+INTERRUPTS = 300
 # 2.c prints with this macro how many blocks and bytes it does not free.
 TELL_LEFT = '#define TELL_LEFT(blocks, bytes) printf("left %u %u\\n", blocks, bytes)\n'
 MOST_ZEROS = 14  # Up to 2**14 zeros precede a number.
@@ -55,7 +65,7 @@ def _tests(seed: int) -> list[_Test]:
     """Return the tests. Their inputs are random, so that no source can contain the answers."""
     draw = random.Random(seed)
     return [
-        _Test(1, f"{seed} {DEEP} 0\n"),
+        _Test(1, f"{seed} {DEEP} 0\n", f"interrupts={INTERRUPTS}"),
         _Test(1, f"{seed} {DEEP - 1} {draw.randrange(1, 256)}\n"),
         _Test(1, f"{seed} {SHALLOW} 0\n", "kernel_stack=1"),
         _Test(2, "many\n"),
@@ -76,13 +86,21 @@ def _source(task: int, seed: int, tells: bool = False) -> Path:
     text = path.read_text(encoding="utf-8")
     if "#define SEED 1\n" not in text:
         return path
-    made = paths.BUILD / "kbench" / f"{task}{'-left' * tells}.c"
-    made.parent.mkdir(parents=True, exist_ok=True)
+    made = _shown() / f"{task}{'-left' * tells}.c"
     # Another process may read the file meanwhile.
     new = made.with_name(f".{os.getpid()}-{made.name}")
     defined = f"#define SEED {seed % 2**32}u\n{TELL_LEFT * tells}"
     new.write_text(text.replace("#define SEED 1\n", defined))
     new.replace(made)
+    return made
+
+
+def _shown() -> Path:
+    """Return the folder of the files that a message names. Each folder of sources has its own."""
+    folder = source_folder.folder("kbench", kernel.SOURCES)
+    name = source_folder.build_name("kbench", folder, kernel.SOURCES)
+    made = paths.BUILD / name.removesuffix("-work")
+    made.mkdir(parents=True, exist_ok=True)
     return made
 
 
@@ -174,7 +192,7 @@ def judge(machine: str, seed: int) -> list[Finding | None]:
     outcomes = _outcomes([run[1] for run in runs])
     for outcome, (number, task, ran, left) in zip(outcomes, runs):
         if (message := _wrong(outcome, ran, left, task)) and number not in found:
-            shown = paths.BUILD / "kbench" / f"{number}.input"
+            shown = _shown() / f"{number}.input"
             shown.write_bytes(task.program_input)
             where = f"; PROG={paths.shown(_source(number, seed))} INPUT={paths.shown(shown)}"
             found[number] = Finding("wrong", f"{number}.c: {message}{where}")
@@ -216,8 +234,8 @@ def _wrong(
         return (
             f"the stack is {run.stack} when the program begins ({task.parameters or 'own stack'})"
         )
-    if run.registers != "kept":
-        return "kbench_on_stack does not preserve one of rbx, rbp and r12 to r15"
+    if run.switch != "right":
+        return SWITCH[run.switch]
     if message := metrics.differs(run, ran):
         return message if run.why in message else f"{message} ({run.why})"
     if task.program_input.startswith(b"twice ") and OVERWRITTEN in run.why:

@@ -8,15 +8,19 @@
  *	/proc/kbench/status	exit status, measurements, blocks not freed
  *	/proc/kbench/output	the program's output
  */
+#include <linux/hrtimer.h>
 #include <linux/irqflags.h>
 #include <linux/ktime.h>
 #include <linux/module.h>
+#include <linux/preempt.h>
 #include <linux/proc_fs.h>
+#include <linux/random.h>
 #include <linux/sched.h>
 #include <linux/sched/task_stack.h>
 #include <linux/seq_file.h>
 #include <linux/string.h>
 #include <linux/uaccess.h>
+#include <linux/version.h>
 #include <linux/vmalloc.h>
 
 #include "kbench.h"
@@ -33,6 +37,10 @@ module_param(quiet, bool, 0400);
 static bool kernel_stack;
 module_param(kernel_stack, bool, 0400);
 
+/* Interrupt the switch this many times before the run. Not on machine uml. */
+static unsigned int interrupts;
+module_param(interrupts, uint, 0400);
+
 /* A program may begin this many bytes below the top of its stack. */
 #define MOST_BELOW 256
 
@@ -41,7 +49,7 @@ size_t kbench_output_size, kbench_input_size;
 
 static char *stack, *top;
 static const char *stack_is = "not used", *wrong_stack;
-static bool registers_changed;
+static const char *switch_is = "right";
 static unsigned int test_number; /* 0 while the program runs */
 static bool has_run, given_up, current_is_same;
 static struct task_struct *caller;
@@ -91,8 +99,36 @@ static const char *stack_at(const char *frame)
 		       "another";
 }
 
+/* The flags that a switch must not change, in the register rflags. */
+#define KEPT_FLAGS 0x47700 /* TF, IF, DF, IOPL, NT and AC */
+
+/* One call of kbench_on_stack. The assembly below uses the offsets. */
+static struct switch_test {
+	u64 before[6]; /* rbx, rbp, r12 to r15; drawn */
+	u64 after[6]; /* offset 48 */
+	u64 flags_before, flags_after; /* offsets 96 and 104 */
+	u64 result; /* offset 112 */
+	u64 flags_inside;
+	int expected; /* the result; drawn */
+} test;
+
+/* Machine uml has a red zone, in which pushf must not write. */
+static __always_inline u64 flags_now(void)
+{
+	u64 flags;
+
+	asm volatile("leaq -128(%%rsp), %%rsp\n\t"
+		     "pushfq\n\t"
+		     "popq %0\n\t"
+		     "leaq 128(%%rsp), %%rsp"
+		     : "=r"(flags)
+		     :
+		     : "memory");
+	return flags;
+}
+
 /* Leave from a deeper call, with other values in the registers. */
-static noinline int leave(void)
+static noinline int leave(int status)
 {
 	asm volatile("movl $7, %%ebx\n\t"
 		     "movl $7, %%r12d\n\t"
@@ -101,7 +137,7 @@ static noinline int leave(void)
 		     "movl $7, %%r15d\n\t"
 		     "call kbench_leave"
 		     :
-		     : "D"(0)
+		     : "D"(status)
 		     : "rbx", "r12", "r13", "r14", "r15", "memory");
 	return 0; /* not reached */
 }
@@ -113,8 +149,10 @@ int kbench_begin(void)
 
 	current_is_same = current == caller;
 	stack_is = stack_at(__builtin_frame_address(0));
-	if (test_number)
-		return test_number % 2 ? leave() : 0;
+	if (test_number) {
+		test.flags_inside = flags_now();
+		return test_number % 2 ? leave(test.expected) : test.expected;
+	}
 	return kbench_main(1, words);
 }
 
@@ -130,46 +168,61 @@ void kbench_give_up(int status, const char *format, ...)
 }
 
 /*
- * Call kbench_on_stack(top) with different values in the registers that a
- * function must preserve. Return false if one of them has changed. @below is at
- * least 128, because machine uml has a red zone. 8 bytes more change the
- * alignment of the kernel's stack.
+ * Call kbench_on_stack(top) with drawn values in the registers that a function
+ * must preserve, and store what they are afterwards. @below is at least 128,
+ * because machine uml has a red zone. 8 bytes more change the alignment of the
+ * kernel's stack.
  */
-static __always_inline bool registers_are_kept(const int below)
+static __always_inline void call_switch(const int below)
 {
-	int changed;
+	struct switch_test *at = &test;
 	char *to = top;
 
 	asm volatile("subq %[below], %%rsp\n\t"
 		     "pushq %%rbp\n\t"
-		     "movl $1, %%ebx\n\t"
-		     "movl $2, %%r12d\n\t"
-		     "movl $3, %%r13d\n\t"
-		     "movl $4, %%r14d\n\t"
-		     "movl $5, %%r15d\n\t"
-		     "movl $6, %%ebp\n\t"
+		     "pushq %%rsi\n\t"
+		     "pushfq\n\t"
+		     "popq 96(%%rsi)\n\t"
+		     "movq 0(%%rsi), %%rbx\n\t"
+		     "movq 8(%%rsi), %%rbp\n\t"
+		     "movq 16(%%rsi), %%r12\n\t"
+		     "movq 24(%%rsi), %%r13\n\t"
+		     "movq 32(%%rsi), %%r14\n\t"
+		     "movq 40(%%rsi), %%r15\n\t"
 		     "call kbench_on_stack\n\t"
-		     "movl $1, %%ecx\n\t"
-		     "cmpq $1, %%rbx\n\t"
-		     "jne 1f\n\t"
-		     "cmpq $2, %%r12\n\t"
-		     "jne 1f\n\t"
-		     "cmpq $3, %%r13\n\t"
-		     "jne 1f\n\t"
-		     "cmpq $4, %%r14\n\t"
-		     "jne 1f\n\t"
-		     "cmpq $5, %%r15\n\t"
-		     "jne 1f\n\t"
-		     "cmpq $6, %%rbp\n\t"
-		     "jne 1f\n\t"
-		     "xorl %%ecx, %%ecx\n"
-		     "1:\tpopq %%rbp\n\t"
+		     "popq %%rsi\n\t"
+		     "pushfq\n\t"
+		     "popq 104(%%rsi)\n\t"
+		     "cld\n\t"
+		     "movq %%rbx, 48(%%rsi)\n\t"
+		     "movq %%rbp, 56(%%rsi)\n\t"
+		     "movq %%r12, 64(%%rsi)\n\t"
+		     "movq %%r13, 72(%%rsi)\n\t"
+		     "movq %%r14, 80(%%rsi)\n\t"
+		     "movq %%r15, 88(%%rsi)\n\t"
+		     "movq %%rax, 112(%%rsi)\n\t"
+		     "popq %%rbp\n\t"
 		     "addq %[below], %%rsp"
-		     : "=&c"(changed), "+D"(to)
+		     : "+D"(to), "+S"(at)
 		     : [below] "i"(below)
-		     : "rax", "rbx", "rdx", "rsi", "r8", "r9", "r10", "r11",
+		     : "rax", "rbx", "rcx", "rdx", "r8", "r9", "r10", "r11",
 		       "r12", "r13", "r14", "r15", "memory", "cc");
-	return !changed;
+}
+
+/* Test one switch to top. */
+static void test_one(void)
+{
+	if (test_number & 2)
+		call_switch(136);
+	else
+		call_switch(128);
+	if (memcmp(test.before, test.after, sizeof(test.before)))
+		switch_is = "registers";
+	else if ((test.flags_before ^ test.flags_after) & KEPT_FLAGS ||
+		 (test.flags_before ^ test.flags_inside) & KEPT_FLAGS)
+		switch_is = "flags";
+	else if ((int)test.result != test.expected)
+		switch_is = "result";
 }
 
 /*
@@ -181,13 +234,60 @@ static void test_switch(void)
 	for (test_number = 1; test_number <= 20; test_number++) {
 		top = test_number <= 16 ? stack + STACK_BYTES - test_number :
 					  NULL;
-		if (!(test_number & 2 ? registers_are_kept(136) :
-					registers_are_kept(128)))
-			registers_changed = true;
+		test_one();
 		if (!wrong_stack && strcmp(stack_is, "right"))
 			wrong_stack = stack_is;
 	}
 	test_number = 0;
+}
+
+static bool timer_has_run;
+
+static enum hrtimer_restart timer_runs(struct hrtimer *timer)
+{
+	WRITE_ONCE(timer_has_run, true);
+	return HRTIMER_NORESTART;
+}
+
+/*
+ * Switch until a timer interrupts, again and again. An interrupt writes below
+ * the stack pointer, so a value that kbench_on_stack keeps there is lost if the
+ * interrupt comes between. The time of the timer differs from round to round,
+ * so that each instruction is interrupted in some round. A kernel without exact
+ * timers would need minutes, so the time is limited, too.
+ */
+static void test_interrupted_switch(void)
+{
+	const u64 end = ktime_get_ns() + 100 * NSEC_PER_MSEC;
+	const char *before = switch_is;
+	struct hrtimer timer;
+
+	switch_is = "right";
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 13, 0)
+	hrtimer_setup_on_stack(&timer, timer_runs, CLOCK_MONOTONIC,
+			       HRTIMER_MODE_REL);
+#else
+	hrtimer_init_on_stack(&timer, CLOCK_MONOTONIC, HRTIMER_MODE_REL);
+	timer.function = timer_runs;
+#endif
+	preempt_disable();
+	for (unsigned int i = 0; i < interrupts && ktime_get_ns() < end; i++) {
+		timer_has_run = false;
+		hrtimer_start(&timer, 20000 + i * 7, HRTIMER_MODE_REL);
+		for (test_number = 1; !READ_ONCE(timer_has_run);) {
+			top = test_number % 4 ? stack + STACK_BYTES : NULL;
+			test_one();
+			test_number = test_number % 8 + 1;
+		}
+	}
+	preempt_enable();
+	hrtimer_cancel(&timer);
+	destroy_hrtimer_on_stack(&timer);
+	test_number = 0;
+	if (strcmp(before, "right"))
+		switch_is = before;
+	else if (strcmp(switch_is, "right"))
+		switch_is = "interrupted";
 }
 
 static ssize_t run_write(struct file *file, const char __user *buffer,
@@ -200,6 +300,10 @@ static ssize_t run_write(struct file *file, const char __user *buffer,
 		return -EBUSY;
 	has_run = true;
 	caller = current;
+	get_random_bytes(test.before, sizeof(test.before));
+	get_random_bytes(&test.expected, sizeof(test.expected));
+	if (interrupts && !IS_ENABLED(CONFIG_UML))
+		test_interrupted_switch();
 	if (quiet)
 		local_irq_save(flags);
 	test_switch();
@@ -244,10 +348,10 @@ static int status_show(struct seq_file *file, void *unused)
 	seq_printf(file, "left %zu %zu\n", blocks, bytes);
 	seq_printf(file, "current %s\n", current_is_same ? "same" : "other");
 	seq_printf(file, "stack %s\n", wrong_stack ?: stack_is);
-	seq_printf(file, "registers %s\n",
-		   registers_changed ? "changed" : "kept");
+	seq_printf(file, "switch %s\n", switch_is);
+	/* A line of its own text must not look like a line above. */
 	if (given_up)
-		seq_printf(file, "why %s\n", why);
+		seq_printf(file, "why %*pE\n", (int)strlen(why), why);
 	seq_puts(file, "\n");
 	return 0;
 }
