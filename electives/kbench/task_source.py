@@ -52,9 +52,7 @@ _SECTION = re.compile(r"^\s*\[\s*\d+\] \S+\s+\S+\s+\w+ \w+ (\w+) \w+\s+(\w*)A", 
 # Attributes whose text the compiler passes on to the assembler.
 _PASSED_ON = re.compile(r"section|alias|weakref|ifunc|symver|asm")
 # Words of a source that make assembly of the text behind them.
-_ASSEMBLY = re.compile(
-    r"\w*asm(?:_\w+|_*)|(?:alternative|ALTERNATIVE)\w*|_*stringify\w*"
-)
+_ASSEMBLY = re.compile(r"\w*asm(?:_\w+|_*)|(?:alternative|ALTERNATIVE)\w*|_*stringify\w*")
 _MOST_APART = 200  # the most tokens of one statement
 
 

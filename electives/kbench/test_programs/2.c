@@ -2,32 +2,48 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define BLOCKS 64
-#define KEPT 4 /* the number of blocks that stay in use to the end */
-#define ROUNDS 100000
-#define NODES 1000
-#define LISTS 1000
+/*
+ * A model of the heap: the program knows all blocks, and fills them. Sizes,
+ * functions and orders are drawn. A block of an order has 2^order bytes, or
+ * less, but more than half of it.
+ */
+#define LEAST_ORDER 4
+#define MOST_ORDER 20 /* of a block of the history */
+#define SLOTS 180
+#define KEPT 4 /* slots that stay in use to the end */
+#define ROUNDS 20000
 #define LARGE 800
-#define TINY 3000000
-#define TWICE 1000
-#define MOST_USED 3
-#define FAR 2500
-#define KINDS 8
+#define HEAP (32u << 20)
+#define MOST (1 << 20)
+#define FREED 4096
+#define KINDS 4
+#define EACH 2500 /* blocks of a kind */
+#define SLOWEST 200 /* instructions for each call of malloc and of free */
 
 /* make elective=kbench check draws the seed. */
 #define SEED 1
 
 /*
- * Print the blocks and bytes that the program does not free, but only in a
- * process, where make elective=kbench check defines this macro. In the kernel,
- * the heap must not find these numbers in the output.
+ * In a process, where make elective=kbench check defines IN_PROCESS, the
+ * program prints what it does not free: in the kernel, the heap must not find
+ * these numbers in the output. A process has more memory than the kernel's
+ * heap, does not find every second free, and need not be fast.
  */
-#ifndef TELL_LEFT
+#ifdef IN_PROCESS
+#define TELL_LEFT(blocks, bytes) printf("left %u %u\n", blocks, bytes)
+#define IN_KERNEL 0
+#else
 #define TELL_LEFT(blocks, bytes) ((void)(blocks), (void)(bytes))
+#define IN_KERNEL 1
 #endif
 
-static unsigned char *blocks[BLOCKS];
-static unsigned int sizes[BLOCKS], marks[BLOCKS];
+struct block {
+	unsigned char *at;
+	unsigned int size, mark;
+};
+
+static struct block slots[SLOTS], freed[FREED];
+static unsigned int frees;
 static unsigned int seed = SEED;
 
 static unsigned int draw(unsigned int below)
@@ -43,69 +59,332 @@ static void tell(void)
 	fflush(stdout);
 }
 
-/* Allocate a block of 1 byte to 64 KB, and fill it. */
-static int allocate(int i)
+/* Return a size of an order; the least order has size 0, too. */
+static unsigned int size_of(int order, unsigned int drawn)
 {
-	sizes[i] = 1 + draw(16u << draw(13));
-	marks[i] = draw(256);
-	blocks[i] = malloc(sizes[i]);
-	if (!blocks[i])
+	unsigned int half = 1u << (order - 1);
+
+	if (order == LEAST_ORDER)
+		return drawn % (2 * half + 1);
+	return half + 1 + drawn % half;
+}
+
+static int order_of(unsigned int size)
+{
+	int order = LEAST_ORDER;
+
+	while (1u << order < size)
+		order++;
+	return order;
+}
+
+/* The largest order of a slot: there are fewer slots for large blocks. */
+static int order_of_slot(int i)
+{
+	if (i < 120)
+		return LEAST_ORDER + i % 7;
+	if (i < 168)
+		return 11 + i % 6;
+	return 17 + i % 4;
+}
+
+/* Fill both ends, and a byte of each KB. */
+static void fill(const struct block *block)
+{
+	unsigned int end = block->size < 8 ? block->size : 8;
+
+	memset(block->at, (int)block->mark, end);
+	memset(block->at + block->size - end, (int)block->mark, end);
+	for (unsigned int i = 1021; i < block->size; i += 1021)
+		block->at[i] = (unsigned char)block->mark;
+}
+
+/* Return whether the first bytes of a block still have the fill of @block. */
+static int whole(const struct block *block, unsigned int bytes)
+{
+	unsigned int end = block->size < 8 ? block->size : 8;
+
+	for (unsigned int i = 0; i < end && i < bytes; i++)
+		if (block->at[i] != block->mark)
+			return 0;
+	for (unsigned int i = block->size - end; i < block->size && i < bytes; i++)
+		if (block->at[i] != block->mark)
+			return 0;
+	for (unsigned int i = 1021; i < bytes && i < block->size; i += 1021)
+		if (block->at[i] != block->mark)
+			return 0;
+	return 1;
+}
+
+/* Allocate by one of the three functions. Return NULL without memory. */
+static unsigned char *obtain(unsigned int size)
+{
+	unsigned int how = draw(8);
+	unsigned char *at;
+
+	if (how > 1)
+		return malloc(size);
+	if (how)
+		return realloc(NULL, size);
+	at = draw(2) ? calloc(1, size) : calloc(size, 1);
+	for (unsigned int i = 0; at && i < size; i += size < 64 ? 1 : 61) {
+		if (at[i]) {
+			printf("calloc does not clear byte %u\n", i);
+			exit(1);
+		}
+	}
+	return at;
+}
+
+/* All frees are here, so the heap cannot tell them apart by their caller. */
+static void give_back(void *memory)
+{
+	free(memory);
+}
+
+static void note(unsigned char *at, unsigned int size)
+{
+	freed[frees % FREED].at = at;
+	freed[frees % FREED].size = size;
+	frees++;
+}
+
+static void fail(const char *what, int round)
+{
+	printf("%s in round %d\n", what, round);
+	exit(1);
+}
+
+static void allocate(struct block *block, int order, int round)
+{
+	block->size = size_of(order, draw(1 << 24));
+	block->mark = draw(256);
+	block->at = obtain(block->size);
+	if (!block->at)
+		fail("no memory", round);
+	fill(block);
+}
+
+static void release(struct block *block, int round)
+{
+	if (!whole(block, block->size))
+		fail("a block is overwritten", round);
+	note(block->at, block->size);
+	give_back(block->at);
+	block->at = NULL;
+}
+
+static void resize(struct block *block, int order, int round)
+{
+	struct block before = *block;
+	unsigned int size = size_of(order, draw(1 << 24));
+
+	if (!size)
+		size = 1;
+	block->at = realloc(before.at, size);
+	if (!block->at)
+		fail("no memory", round);
+	if (block->at != before.at)
+		note(before.at, before.size);
+	before.at = block->at;
+	if (!whole(&before, size))
+		fail("realloc does not keep the content", round);
+	block->size = size;
+	fill(block);
+}
+
+/* Do one step of the history. */
+static void step(int round)
+{
+	int i = KEPT + (int)draw(SLOTS - KEPT);
+	int order = LEAST_ORDER +
+		    (int)draw((unsigned int)(order_of_slot(i) - LEAST_ORDER + 1));
+
+	if (!slots[i].at)
+		allocate(&slots[i], order, round);
+	else if (draw(4))
+		release(&slots[i], round);
+	else
+		resize(&slots[i], order, round);
+}
+
+static void tell_left(void)
+{
+	unsigned int blocks = 0, bytes = 0;
+
+	for (int i = 0; i < SLOTS; i++) {
+		blocks += slots[i].at != NULL;
+		bytes += slots[i].at ? slots[i].size : 0;
+	}
+	TELL_LEFT(blocks, bytes);
+	fflush(stdout);
+}
+
+/*
+ * Allocate and free about 300 MB in total, but at most 12 MB at a time, and
+ * leave some blocks allocated at the end.
+ */
+static int history(void)
+{
+	unsigned int left;
+
+	for (int i = 0; i < KEPT; i++)
+		allocate(&slots[i], order_of_slot(i), 0);
+	for (int round = 0; round < ROUNDS; round++)
+		step(round);
+	left = draw(SLOTS / 2);
+	for (int i = 0; i < SLOTS; i++) {
+		if (slots[i].at && (unsigned int)i >= left)
+			release(&slots[i], ROUNDS);
+		else if (slots[i].at && !whole(&slots[i], slots[i].size))
+			fail("a block is overwritten", ROUNDS);
+	}
+	tell();
+	tell_left();
+	return 0;
+}
+
+/* Return whether a block in use has a byte of a freed block or its header. */
+static int in_use(const struct block *block)
+{
+	for (int i = 0; i < SLOTS; i++)
+		if (slots[i].at &&
+		    slots[i].at < block->at + block->size + 1 &&
+		    slots[i].at + slots[i].size + 16 > block->at)
+			return 1;
+	return 0;
+}
+
+/*
+ * Free a block twice, which must end the program. The block has an order from
+ * @low to @high, is freed at a drawn point of a history, and is not in use
+ * again.
+ */
+static int free_twice(int low, int high, int rounds)
+{
+	struct block extra;
+	int middle = (int)draw((unsigned int)rounds);
+	unsigned int from;
+	int order;
+
+	/* The block of an order above those of the history. */
+	order = low + (int)draw((unsigned int)(high - low + 1));
+	allocate(&extra, order, 0);
+	for (int round = 0; round < rounds; round++) {
+		step(round);
+		if (round == middle)
+			release(&extra, round);
+	}
+	for (int i = 0; i < SLOTS; i++)
+		if (slots[i].at && draw(4))
+			release(&slots[i], rounds);
+	rounds = (int)draw(30);
+	for (int round = 0; round < rounds; round++)
+		step(round);
+	tell();
+	tell_left();
+	if (!IN_KERNEL)
+		abort();
+	from = frees < FREED ? frees : FREED;
+	for (unsigned int n = from, i = draw(from); n > 0; n--, i++) {
+		const struct block *block = &freed[i % from];
+
+		order = order_of(block->size);
+		if (order >= low && order <= high && !in_use(block)) {
+			give_back(block->at);
+			printf("a block of %u bytes is freed twice\n",
+			       block->size);
+			return 1;
+		}
+	}
+	allocate(&extra, low, 0);
+	release(&extra, 0);
+	give_back(freed[(frees - 1) % FREED].at);
+	printf("a block of up to %u bytes is freed twice at once\n", 1u << low);
+	return 1;
+}
+
+static unsigned char *held[MOST];
+
+static unsigned int drawn_by(int i, unsigned int base)
+{
+	return ((unsigned int)i * 2654435761u ^ base) >> 6;
+}
+
+static struct block held_block(int i, int order, unsigned int base)
+{
+	struct block block = { held[i], size_of(order, drawn_by(i, base)),
+			       drawn_by(i, base) >> 5 & 255 };
+
+	return block;
+}
+
+static int take(int i, int order, unsigned int base)
+{
+	struct block block = held_block(i, order, base);
+
+	block.at = held[i] = obtain(block.size);
+	if (!block.at)
 		return 0;
-	memset(blocks[i], (int)marks[i], sizes[i]);
+	fill(&block);
 	return 1;
 }
 
-/* Return whether a block still has its content: the ends, and a byte between. */
-static int whole(int i)
+static void drop(int i, int order, unsigned int base, int round)
 {
-	return blocks[i][0] == marks[i] &&
-	       blocks[i][sizes[i] - 1] == marks[i] &&
-	       blocks[i][draw(sizes[i])] == marks[i];
+	struct block block = held_block(i, order, base);
+
+	if (!whole(&block, block.size))
+		fail("a block is overwritten", round);
+	give_back(block.at);
+	held[i] = NULL;
 }
 
-struct node {
-	struct node *next;
-	unsigned int value;
-	char more[80];
-};
-
-/* Build a long list of small blocks, add its values, and free it. */
-static int make_list(void)
+/*
+ * Allocate blocks of one order until the memory is full, free most of them in a
+ * drawn order, and allocate as many again. There is no other memory, so free
+ * must keep each of them.
+ */
+static int again(int order)
 {
-	struct node *list = NULL;
-	unsigned int sum = 0;
+	unsigned int base = draw(1 << 24), room = HEAP / ((1u << order) + 16);
+	unsigned int later = draw(1 << 24); /* count differs in a process */
+	int count = 0, stride, keep = 3 + (int)draw(9);
 
-	for (unsigned int i = 0; i < NODES; i++) {
-		struct node *node = malloc(sizeof(*node));
-
-		if (!node)
-			return 0;
-		node->next = list;
-		node->value = i;
-		list = node;
+	while (count < MOST && take(count, order, base)) {
+		count++;
+		if (!IN_KERNEL && (unsigned int)count >= room / 2 + 1)
+			break;
 	}
-	while (list) {
-		struct node *next = list->next;
-
-		sum += list->value;
-		free(list);
-		list = next;
+	if (count == MOST ? order > LEAST_ORDER : (unsigned int)count < room * 2 / 5) {
+		printf("memory for %d blocks of %u bytes\n", count, 1u << order);
+		return 1;
 	}
-	return sum == NODES * (NODES - 1) / 2;
-}
+	for (int i = 0; i < 5; i++) {
+		int one = (int)draw((unsigned int)count);
 
-/* Allocate and free more tiny blocks than the whole memory can hold. */
-static int tiny_blocks(void)
-{
-	for (int round = 0; round < TINY; round++) {
-		unsigned char *block = malloc(1 + round % 16);
-
-		if (!block)
-			return 0;
-		block[round % 16] = 3;
-		free(block);
+		drop(one, order, base, 1);
+		if (!take(one, order, base))
+			fail("no memory for the block that was freed", 1);
 	}
-	return 1;
+	/* A prime that does not divide count: each block has its turn. */
+	stride = count % 7919 ? 7919 : 104729;
+	for (long long i = 0, n = draw((unsigned int)count); i < count; i++) {
+		n = (n + stride) % count;
+		if (n % keep)
+			drop((int)n, order, base, 1);
+	}
+	for (int i = 0; i < count; i++) {
+		if (!held[i] && !take(i, order, base)) {
+			printf("no memory for block %d in round 2\n", i);
+			return 1;
+		}
+	}
+	for (int i = 0; i < count; i++)
+		drop(i, order, base, 2);
+	seed = later;
+	tell();
+	return 0;
 }
 
 /*
@@ -116,8 +395,7 @@ static int tiny_blocks(void)
 static int large_blocks(void)
 {
 	for (int round = 0; round < LARGE; round++) {
-		unsigned int half = 2048u << draw(13);
-		unsigned int size = half + 1 + draw(half);
+		unsigned int size = size_of(12 + (int)draw(13), draw(1 << 24));
 		unsigned char *block = malloc(size);
 
 		if (!block) {
@@ -126,211 +404,184 @@ static int large_blocks(void)
 		}
 		block[0] = 1;
 		block[size - 1] = 2;
-		free(block);
+		give_back(block);
 	}
 	tell();
 	return 0;
 }
 
-/*
- * Free a block, then @after others, then the same block again, which must end
- * the program. @before others are freed before, and @stay others never. The
- * process must end, too:
- * - glibc unmaps the first block of 128 KB or more that is freed. It takes the
- *   later ones from its heap.
- * - A block of 1 byte, which stays allocated, follows each block, so glibc does
- *   not merge free blocks.
- * - glibc examines only the first seven free blocks of a size up to 1,032, so
- *   @before must be below seven there.
- */
-static int free_twice(unsigned int size, int before, int after, int stay)
-{
-	static void *others[TWICE], *between[TWICE], *used[MOST_USED];
-	int count = before + 1 + after;
+static void *far[KINDS * EACH];
+static int turns[KINDS * EACH];
+static int orders[KINDS], each;
+static unsigned long long began;
 
-	tell(); /* The first output allocates a buffer in a process. */
-	free(malloc(size));
-	for (int i = 0; i < count; i++) {
-		others[i] = malloc(size);
-		between[i] = malloc(1);
-		if (!others[i] || !between[i]) {
-			printf("no memory for block %d\n", i);
-			return 1;
-		}
+static void begin(void)
+{
+	began = __builtin_readcyclecounter();
+}
+
+/* Print if the calls since begin() took too long. Machine qemu counts exactly. */
+static void end(const char *what, int calls)
+{
+	unsigned long long each_call =
+		(__builtin_readcyclecounter() - began) / (unsigned int)calls;
+
+	if (IN_KERNEL && each_call > SLOWEST) {
+		printf("malloc and free take %llu instructions for each call, %s\n",
+		       each_call, what);
+		exit(1);
 	}
-	TELL_LEFT(count + stay, count + stay * size);
-	for (int i = 0; i < stay; i++) {
-		used[i] = malloc(size);
-		if (!used[i]) {
-			printf("no memory for a block that stays\n");
-			return 1;
-		}
+}
+
+static void far_take(int i)
+{
+	far[i] = malloc(1u << orders[i / each]);
+	if (!far[i])
+		fail("no memory for a block", i);
+}
+
+/* Draw an order in which the blocks have their turn. */
+static void mix(void)
+{
+	for (int i = 0; i < KINDS * each; i++) {
+		int j = (int)draw((unsigned int)i + 1);
+
+		turns[i] = turns[j];
+		turns[j] = i;
 	}
-	for (int i = 0; i < count; i++)
-		free(others[i]);
+}
+
+/* Set the turns: one block of each kind after the other. */
+static void alternate(void)
+{
+	for (int i = 0; i < KINDS * each; i++)
+		turns[i] = i % KINDS * each + i / KINDS;
+}
+
+/* Set the turns: kind by kind, from the last kind or from the first. */
+static void by_kind(int last)
+{
+	for (int i = 0; i < KINDS * each; i++)
+		turns[i] = last ? KINDS * each - 1 - i : i;
+}
+
+static void take_all(void)
+{
+	for (int i = 0; i < KINDS * each; i++)
+		far_take(turns[i]);
+}
+
+static void give_all(void)
+{
+	for (int i = 0; i < KINDS * each; i++)
+		give_back(far[turns[i]]);
+}
+
+/*
+ * Free all blocks and allocate them again. @other: an order of which no block
+ * is free, or 0.
+ */
+static void speed_of(int other)
+{
+	static const char *const names[] = {
+		"freed in a drawn order, allocated kind by kind",
+		"freed in a drawn order, allocated in turn",
+		"freed kind by kind, allocated kind by kind",
+		"freed kind by kind, allocated from the last kind",
+	};
+	static void *more[EACH];
+	int all = KINDS * each;
+
+	alternate();
+	take_all();
+	for (int round = 0; round < 4; round++) {
+		if (round < 2)
+			mix();
+		else
+			by_kind(0);
+		begin();
+		give_all();
+		if (round == 0 && other) {
+			end("freed in a drawn order", all);
+			begin();
+			for (int i = 0; i < each; i++)
+				more[i] = malloc(1u << other);
+			end("while blocks of other sizes are free", each);
+			for (int i = 0; i < each; i++)
+				give_back(more[i]);
+			begin();
+		}
+		end(names[round], all);
+		if (round == 1)
+			alternate();
+		else
+			by_kind(round == 3);
+		begin();
+		take_all();
+		end(names[round], all);
+	}
+	begin();
+	for (int round = 0; round < 300; round++) {
+		int from[4];
+
+		for (int i = 0; i < 4; i++) {
+			from[i] = (int)draw((unsigned int)each) +
+				  (round + i / 2) % KINDS * each;
+			give_back(far[from[i]]);
+			far[from[i]] = NULL;
+			if (i && from[i] == from[i - 1])
+				from[i] = -1;
+		}
+		for (int i = 0; i < 4; i++)
+			if (from[i] >= 0)
+				far_take(from[i]);
+	}
+	end("while most blocks are in use", 2400);
+	mix();
+	give_all();
+}
+
+/*
+ * Measure malloc and free while blocks of four sizes are free, first of up to 1
+ * KB, and then of 2 KB to 16 KB.
+ */
+static int speed(void)
+{
+	int all[7] = { 4, 5, 6, 7, 8, 9, 10 };
+
+	for (int i = 0; i < 7; i++) {
+		int j = (int)draw((unsigned int)i + 1), order = all[i];
+
+		all[i] = all[j];
+		all[j] = order;
+	}
+	each = EACH;
+	for (int i = 0; i < KINDS; i++)
+		orders[i] = all[i];
+	speed_of(all[KINDS]);
+	each = EACH / 5;
+	for (int i = 0; i < KINDS; i++)
+		orders[i] = i < 2 ? 12 - i : 16 - i;
+	speed_of(0);
 	tell();
-	free(others[before]);
-	printf("a block is freed twice\n");
-	return 0;
-}
-
-struct link {
-	struct link *next;
-};
-
-/*
- * Allocate @count blocks, free them all, and do so a second time. The kernel's
- * heap has no room for twice as many, so free must keep each of them.
- */
-static int again(unsigned int size, int count)
-{
-	for (int round = 0; round < 2; round++) {
-		struct link *list = NULL;
-
-		for (int i = 0; i < count; i++) {
-			struct link *block = malloc(size);
-
-			if (!block) {
-				printf("no memory for block %d in round %d\n",
-				       i, round);
-				return 1;
-			}
-			block->next = list;
-			list = block;
-		}
-		while (list) {
-			struct link *next = list->next;
-
-			free(list);
-			list = next;
-		}
-	}
-	tell();
-	return 0;
-}
-
-/* Allocate blocks of one kind. */
-static int allocate_far(void **far, int count, unsigned int size)
-{
-	for (int i = 0; i < count; i++) {
-		far[i] = malloc(size);
-		if (!far[i])
-			return 0;
-	}
-	return 1;
-}
-
-/*
- * Allocate blocks of eight kinds while many blocks of each are free. Each kind
- * has sizes that are rounded up to another power of two, 16 to 2048. If a list
- * holds free blocks of two kinds, malloc must search for the next one of the
- * right size, because all blocks of a kind are freed one after the other. A
- * quarter of the blocks of the kinds are allocated in the order in which they
- * were freed, a quarter in the opposite order, and the others in turn.
- */
-static int far_blocks(void)
-{
-	static void *far[KINDS][FAR];
-	unsigned int size[KINDS];
-
-	for (int kind = 0; kind < KINDS; kind++) {
-		unsigned int below = kind ? 8u << kind : 0;
-
-		size[kind] = below + 1 + draw(below ? below : 16);
-		if (!allocate_far(far[kind], FAR, size[kind]))
-			return 1;
-	}
-	for (int kind = 0; kind < KINDS; kind++)
-		for (int i = 0; i < FAR; i++)
-			free(far[kind][i]);
-	for (int kind = 0; kind < KINDS; kind++)
-		if (!allocate_far(far[kind], FAR / 4, size[kind]))
-			return 1;
-	for (int kind = KINDS; kind-- > 0;)
-		if (!allocate_far(far[kind] + FAR / 4, FAR / 4, size[kind]))
-			return 1;
-	for (int i = FAR / 2; i < FAR; i++)
-		for (int kind = 0; kind < KINDS; kind++)
-			if (!allocate_far(far[kind] + i, 1, size[kind]))
-				return 1;
-	for (int kind = 0; kind < KINDS; kind++)
-		for (int i = 0; i < FAR; i++)
-			free(far[kind][i]);
-	tell();
 	return 0;
 }
 
 /*
- * Allocate about 600 MB in total, but at most 4 MB at a time, and leave some
- * blocks allocated at the end.
- */
-static int many_blocks(void)
-{
-	unsigned int left, left_blocks = 0, left_bytes = 0;
-
-	for (int i = 0; i < KEPT; i++) {
-		if (!allocate(i)) {
-			printf("no memory for block %d\n", i);
-			return 1;
-		}
-	}
-	for (int round = 0; round < ROUNDS; round++) {
-		int i = KEPT + (int)draw(BLOCKS - KEPT);
-
-		if (blocks[i] && !whole(i)) {
-			printf("a block is overwritten in round %d\n", round);
-			return 1;
-		}
-		free(blocks[i]);
-		if (!allocate(i)) {
-			printf("no memory in round %d\n", round);
-			return 1;
-		}
-		if (round % (ROUNDS / LISTS) == 0 && !make_list()) {
-			printf("no list of %d blocks in round %d\n", NODES,
-			       round);
-			return 1;
-		}
-	}
-	if (!tiny_blocks()) {
-		printf("no memory for a block of up to 16 bytes\n");
-		return 1;
-	}
-	left = draw(BLOCKS / 2);
-	for (int i = 0; i < BLOCKS; i++) {
-		if (!blocks[i])
-			continue;
-		if (!whole(i)) {
-			printf("block %d is overwritten\n", i);
-			return 1;
-		}
-		if ((unsigned int)i < left) {
-			left_blocks++;
-			left_bytes += sizes[i];
-			continue;
-		}
-		free(blocks[i]);
-	}
-	TELL_LEFT(left_blocks, left_bytes);
-	return 0;
-}
-
-/*
- * The input: "large", "far", "twice" with the arguments of free_twice(), "again"
- * with those of again(), or another.
+ * The input: "large", "speed", "twice" with the arguments of free_twice(),
+ * "again" with that of again(), or another.
  */
 int main(void)
 {
 	static char test[8];
-	unsigned int size;
-	int before, after, stay, given;
+	int low, high, rounds, given;
 
-	given = scanf("%7s %u %d %d %d", test, &size, &before, &after, &stay);
-	if (given == 5)
-		return free_twice(size, before, after, stay);
-	if (given == 3)
-		return again(size, before);
-	if (test[0] == 'f')
-		return far_blocks();
-	return test[0] == 'l' ? large_blocks() : many_blocks();
+	given = scanf("%7s %d %d %d", test, &low, &high, &rounds);
+	if (given == 4)
+		return free_twice(low, high, rounds);
+	if (given == 2)
+		return again(low);
+	if (test[0] == 's')
+		return speed();
+	return test[0] == 'l' ? large_blocks() : history();
 }
