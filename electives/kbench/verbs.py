@@ -27,7 +27,7 @@ TASK_SOURCES = ("trampoline.S", "heap.c", "input.c")
 # Two depths of recursion for 1.c, which uses 32 bytes of stack for each call: DEEP takes seven of
 # the stack's eight megabytes, SHALLOW less than 16 KB.
 DEEP, SHALLOW = 220_000, 50
-NUMBERS = 300
+NUMBERS, FEW_NUMBERS = 300, 20
 # A block has up to 2**order bytes. Each of these groups of orders has its own tests.
 ORDERS = (range(4, 9), range(9, 14), range(14, 19), range(19, 24))
 MOST_ROUNDS = 1500  # of the history before a block is freed twice
@@ -68,8 +68,7 @@ def _tests(seed: int) -> list[_Test]:
         _Test(2, "large\n"),
         _Test(2, "speed\n"),
         *(_Test(2, line) for line in (*_twice(draw), *_again(draw))),
-        # The input ends with the last number.
-        _Test(3, f"{''.join(_number(draw) for _ in range(NUMBERS))}%u {draw.getrandbits(20)}"),
+        *(_Test(3, text) for text in _inputs(draw)),
     ]
 
 
@@ -116,6 +115,26 @@ def _again(draw: random.Random) -> Iterator[str]:
         yield f"again {draw.choice(orders)}\n"
 
 
+def _inputs(draw: random.Random) -> Iterator[str]:
+    """Yield inputs for 3.c. Each ends with a number, in each base, or with a part of a number."""
+    count = NUMBERS
+    for kind, begin in draw.sample((("u", ""), ("x", ""), ("o", ""), ("i", "0x")), 4):
+        base = "x" if begin else kind.replace("u", "d")
+        number = f"{draw.choice(('', '-', '+'))}{begin}{draw.getrandbits(40) + 8:{base}}"
+        yield f"{''.join(_number(draw) for _ in range(count))}%ll{kind} {number}"
+        count = FEW_NUMBERS
+    number = f"{draw.choice('-+')}0x{draw.getrandbits(40):x}"
+    for end in (1, draw.randrange(len(number))):
+        lines = "".join(_number(draw) for _ in range(FEW_NUMBERS))
+        yield f"{lines}%{draw.choice('dux')} z\n%ll{draw.choice('xi')} {number[:end]}"
+    # Short numbers fill the room for the input.
+    words = [
+        f"{draw.choice(('', '', '-', '+'))}{draw.randrange(10 ** draw.randint(1, 6))}{space}"
+        for space in (" ", "\n", "  ", "\t") * 500
+    ]
+    yield "".join(["all\n", *draw.choices(words, k=kernel.MOST_INPUT)])[: kernel.MOST_INPUT]
+
+
 def _number(draw: random.Random) -> str:
     """Return an input line for 3.c: a format of one or two numbers, digits, and more text.
 
@@ -133,7 +152,8 @@ def _number(draw: random.Random) -> str:
         digits = "0" * int(2 ** draw.uniform(0, MOST_ZEROS)) + digits
     if kinds[0] == "i" or (kinds[0] == "x" and draw.randrange(2)):
         digits = {"d": "", "x": draw.choice(("0x", "0X")), "o": "0"}[base] + digits
-    number = draw.choice(("", "-", "+")) + digits if draw.randrange(10) else "z"
+    no_number = draw.choice(("z", "z", " 5", "."))
+    number = draw.choice(("", "-", "+")) + (digits if draw.randrange(10) else no_number)
     formats = [
         f"%{draw.choice(('', draw.randint(1, len(number) * 3 // 2)))}"
         f"{draw.choice(('hh', 'h', '', 'l', 'll', 'll'))}{kind}"

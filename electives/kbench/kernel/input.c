@@ -152,7 +152,7 @@ int kb_scanf(const char *format, ...)
 	for (const char *f = format; *f; f++) {
 		int width = 0, length = 0;
 		unsigned long long value;
-		bool keep = true, any;
+		bool keep = true, any, ended;
 
 		if (isspace(*f)) {
 			skip_space();
@@ -179,6 +179,7 @@ int kb_scanf(const char *format, ...)
 		f++;
 		if (*f != 'c')
 			skip_space();
+		ended = peek() < 0;
 		if (*f == 'c' || *f == 's') {
 			any = text(keep ? va_arg(args, char *) : NULL,
 				   width     ? width :
@@ -195,7 +196,7 @@ int kb_scanf(const char *format, ...)
 				       *f);
 		}
 		if (!any) {
-			if (!found && peek() < 0)
+			if (!found && ended)
 				found = -1;
 			break;
 		}

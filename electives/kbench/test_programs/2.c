@@ -14,7 +14,7 @@
 #define ROUNDS 20000
 #define LARGE 800
 #define HEAP (32u << 20)
-#define MOST (1 << 20)
+#define MOST (1 << 18)
 #define FREED 4096
 #define KINDS 4
 #define EACH 2500 /* blocks of a kind */
@@ -350,13 +350,21 @@ static int again(int order)
 	unsigned int base = draw(1 << 24), room = HEAP / ((1u << order) + 16);
 	unsigned int later = draw(1 << 24); /* count differs in a process */
 	int count = 0, stride, keep = 3 + (int)draw(9);
+	void *large[3] = { NULL };
 
+	/* Small blocks would take long to fill the memory, so leave them 4 MB. */
+	for (int i = 0; i < 3 && order < 9; i++) {
+		large[i] = malloc((1u << (24 - i)) - 64);
+		if (!large[i])
+			fail("no memory for a large block", 0);
+		room = (4u << 20) / ((1u << order) + 16);
+	}
 	while (count < MOST && take(count, order, base)) {
 		count++;
 		if (!IN_KERNEL && (unsigned int)count >= room / 2 + 1)
 			break;
 	}
-	if (count == MOST ? order > LEAST_ORDER : (unsigned int)count < room * 2 / 5) {
+	if (count == MOST || (unsigned int)count < room * 2 / 5) {
 		printf("memory for %d blocks of %u bytes\n", count, 1u << order);
 		return 1;
 	}
@@ -382,6 +390,8 @@ static int again(int order)
 	}
 	for (int i = 0; i < count; i++)
 		drop(i, order, base, 2);
+	for (int i = 0; i < 3; i++)
+		give_back(large[i]);
 	seed = later;
 	tell();
 	return 0;

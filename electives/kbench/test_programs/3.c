@@ -1,21 +1,43 @@
 #include <stdio.h>
 
+/* Read decimal numbers to the end. Print their count, and a sum of products. */
+static void all_numbers(void)
+{
+	unsigned long long sum = 0;
+	long long x;
+	int count = 0;
+
+	while (scanf("%lld", &x) == 1) {
+		sum = sum * 31 + (unsigned long long)x;
+		count++;
+	}
+	printf("%d numbers, %llu\n", count, sum);
+}
+
 /*
  * Each input line has a format, text to read by this format, and more text.
  * Print the numbers that scanf reads, and the number of bytes that it leaves.
+ * At the end of the input, read by the last format once more. The line "all"
+ * precedes decimal numbers without a format.
  */
 int main(void)
 {
 	static char format[64];
+	long long x = 0, y = 0;
 
 	while (scanf("%63s", format) == 1) {
-		long long x = 0, y = 0;
-		int left = 0, byte, found = scanf(format, &x, &y);
+		int left = 0, byte, found;
 
+		if (format[0] == 'a' && format[1] == 'l') {
+			all_numbers();
+			return 0;
+		}
+		x = y = 0;
+		found = scanf(format, &x, &y);
 		while ((byte = getchar()) >= 0 && byte != '\n')
 			left++;
 		printf("%s %d %lld %lld, %d left\n", format, found, x, y, left);
 	}
-	printf(".\n");
+	printf("%d at the end\n", scanf(format, &x, &y));
 	return 0;
 }
