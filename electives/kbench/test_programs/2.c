@@ -107,7 +107,8 @@ static int whole(const struct block *block, unsigned int bytes)
 	for (unsigned int i = 0; i < end && i < bytes; i++)
 		if (block->at[i] != block->mark)
 			return 0;
-	for (unsigned int i = block->size - end; i < block->size && i < bytes; i++)
+	for (unsigned int i = block->size - end; i < block->size && i < bytes;
+	     i++)
 		if (block->at[i] != block->mark)
 			return 0;
 	for (unsigned int i = 1021; i < bytes && i < block->size; i += 1021)
@@ -197,8 +198,9 @@ static void resize(struct block *block, int order, int round)
 static void step(int round)
 {
 	int i = KEPT + (int)draw(SLOTS - KEPT);
-	int order = LEAST_ORDER +
-		    (int)draw((unsigned int)(order_of_slot(i) - LEAST_ORDER + 1));
+	int order =
+		LEAST_ORDER +
+		(int)draw((unsigned int)(order_of_slot(i) - LEAST_ORDER + 1));
 
 	if (!slots[i].at)
 		allocate(&slots[i], order, round);
@@ -248,8 +250,7 @@ static int history(void)
 static int in_use(const struct block *block)
 {
 	for (int i = 0; i < SLOTS; i++)
-		if (slots[i].at &&
-		    slots[i].at < block->at + block->size + 1 &&
+		if (slots[i].at && slots[i].at < block->at + block->size + 1 &&
 		    slots[i].at + slots[i].size + 16 > block->at)
 			return 1;
 	return 0;
@@ -365,7 +366,8 @@ static int again(int order)
 			break;
 	}
 	if (count == MOST || (unsigned int)count < room * 2 / 5) {
-		printf("memory for %d blocks of %u bytes\n", count, 1u << order);
+		printf("memory for %d blocks of %u bytes\n", count,
+		       1u << order);
 		return 1;
 	}
 	for (int i = 0; i < 5; i++) {
