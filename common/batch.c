@@ -169,7 +169,8 @@ static struct request split(char *line)
 
 static void do_ioctl(const struct request *r)
 {
-	static char memory[1 << 14]; /* the largest size that a request can name */
+	static char
+		memory[1 << 14]; /* the largest size that a request can name */
 
 	answer(ioctl(file(r), (unsigned long)number(r, 2),
 		     r->count > 3 ? memory : NULL));

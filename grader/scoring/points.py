@@ -124,14 +124,14 @@ def limited(course: Course, tried: Tried | None, line: Line) -> Line:
     """Return the line of the device or of speed with at most the share that the tasks earn.
 
     The device and the speed need the functions of the tasks. So a stage that computes F(n) without
-    them, or by the method of the previous stage, earns nothing. They also earn nothing if the bounds
-    on whole calls are not met.
+    them, or by the method of the previous stage, earns nothing. Neither does one that breaks the
+    bounds on whole calls.
     """
     if tried is None:
         return line
-    if isinstance(tried, Mapping) and line.earned and (whole := tried.get(DEVICE)):
-        if whole.withheld:
-            return replace(line, earned=0, remark=whole.idea, code=Code.SLOW)
+    whole = tried.get(DEVICE) if isinstance(tried, Mapping) else None
+    if line.earned and whole and whole.withheld:
+        return replace(line, earned=0, remark=whole.idea, code=Code.SLOW)
     tasks = task_lines(course, tried)
     possible = sum(task.possible for task in tasks)
     share = sum(task.earned for task in tasks) / possible if possible else 1.0

@@ -37,9 +37,10 @@ from grader.exercise.driver.system_calls import (
 )
 from grader.exercise.files import expected_values
 
-# How each file is opened. O_APPEND, O_NONBLOCK, O_SYNC and O_TRUNC change nothing.
+# How each file is opened. O_APPEND, O_NONBLOCK, O_SYNC and O_TRUNC change nothing. All but one of
+# FLAGS are used.
 MODES = {0: "rw", 1: "rw", 2: "w", 3: "r"}
-FLAGS = ("", "a", "n", "s", "t", "ants")
+FLAGS = ("a", "n", "s", "t", "ants")
 FILES = tuple(MODES)
 BOTH = tuple(file for file, mode in MODES.items() if mode == "rw")
 # Which allocation of a call fails. A call that allocates memory may then fail with ENOMEM, other
@@ -121,9 +122,10 @@ class _Drawing:
         self.texts = [t for t in texts.drawn(MAX_N, INPUT, self.random) if t]
 
     def open(self) -> None:
-        for file, mode in MODES.items():
-            flags = self.random.choice(FLAGS)
-            self.cases.append(case(f"open with flags {mode}{flags}", f"open {file} {mode}{flags}", 0))
+        for (file, mode), flags in zip(MODES.items(), self.random.sample(FLAGS, len(MODES))):
+            self.cases.append(
+                case(f"open with flags {mode}{flags}", f"open {file} {mode}{flags}", 0)
+            )
 
     def add(self, title: str, request: str, expected: str | int) -> None:
         """Add a call, and a call of INFO after it."""
@@ -145,10 +147,16 @@ class _Drawing:
         self.add("read", request, self.model.read(self.file, size))
 
     def pread(self) -> None:
-        """Read inside of the text, near its end or far behind it."""
-        end = len(self.model.text)
-        self._pread(self._size(), self.random.randint(0, end + 2))
-        self._pread(self._size(), end + self._size(62))
+        self._pread(self._size(), self.random.randint(0, len(self.model.text) + 2))
+
+    def pread_far(self) -> None:
+        """Read at offsets of all magnitudes.
+
+        Without its upper bits, such an offset is in the text.
+        """
+        for bits in range(17, 63):
+            times = self.random.choice((1, self.random.randrange(1, 1 << 63 - bits)))
+            self._pread(9, self.random.randint(0, len(self.model.text)) + (times << bits))
 
     def _pread(self, size: int, at: int) -> None:
         self.model.calls += 1
@@ -284,9 +292,12 @@ class _Drawing:
         for size in range(1, INPUT + 1):
             self._write_from_part(size)
 
-    def _without_memory(self, title: str, request: str, expected: str | int) -> None:
+    def _without_memory(
+        self, title: str, request: str, expected: str | int, which: int | None = None
+    ) -> None:
         """Add a call one of whose allocations fails, if the call makes that many."""
-        self.cases.append(case("let an allocation fail", f"fail {self.random.choice(FAILS)}", 1))
+        which = which or self.random.choice(FAILS)
+        self.cases.append(case("let an allocation fail", f"fail {which}", 1))
         title = f"{title}, without memory"
         self.cases.append(WithoutMemoryCase(title, request, str(expected)))
         self.cases.append(case("memory again", "fail 0", 1))
@@ -307,7 +318,7 @@ class _Drawing:
     def last_write_without_memory(self) -> None:
         """Write a number. It is not known whether the line is there afterwards."""
         expected = self.model.write(self.file, "3")
-        self._without_memory("write", f"write {self.file} 3", expected)
+        self._without_memory("write", f"write {self.file} 3", expected, which=1)
 
     def seek_without_memory(self) -> None:
         """Seek to where the position is."""
@@ -401,7 +412,9 @@ class _Drawing:
             changes += [x ^ y for x, y in itertools.pairwise(changes[-8:]) if x != y]
         changes += [self.random.randrange(1, 1 << 32) for _ in range(64)]
         known = (IOC_INFO, IOC_CLEAR)
-        for number in {one ^ change for one, change in itertools.product(known, changes)} - {*known}:
+        for number in {one ^ change for one, change in itertools.product(known, changes)} - {
+            *known
+        }:
             memory = self.random.choice(("", " memory"))
             request = f"ioctl {self.file} {number:#x}{memory}"
             self.cases.append(case("an unknown request", request, ENOTTY))
@@ -438,9 +451,9 @@ Kind = Callable[[_Drawing], None]
 KINDS: dict[str, tuple[Kind, ...]] = {
     "read": (_Drawing.read, _Drawing.pread, _Drawing.read_into_none, _Drawing.read_into_part,
              _Drawing.change, _Drawing.pread_without_memory, _Drawing.read_long),
-    "write": (_Drawing.write, _Drawing.pwrite, _Drawing.write_text, _Drawing.write_no_number, _Drawing.write_much,
-              _Drawing.write_line_too_long, _Drawing.write_from_none, _Drawing.write_from_part,
-              _Drawing.write_without_memory),
+    "write": (_Drawing.write, _Drawing.pwrite, _Drawing.write_text, _Drawing.write_no_number,
+              _Drawing.write_much, _Drawing.write_line_too_long, _Drawing.write_from_none,
+              _Drawing.write_from_part, _Drawing.write_without_memory),
     "position": (
         *(
             functools.partial(_Drawing.seek, whence=whence, place=place)
@@ -452,12 +465,14 @@ KINDS: dict[str, tuple[Kind, ...]] = {
     "sysfs": (_Drawing.lines, _Drawing.lines_without_memory),
     "counter": (_Drawing.calls, _Drawing.reset, _Drawing.refused_reset,
                 _Drawing.calls_without_memory),
-    "ioctl": (_Drawing.info, _Drawing.info_into_none, _Drawing.info_into_part, _Drawing.info_without_memory),
+    "ioctl": (_Drawing.info, _Drawing.info_into_none, _Drawing.info_into_part,
+              _Drawing.info_without_memory),
 }  # fmt: skip
 
 # Calls by the name of a task. They are slow, so they are made for this task only, and not for the
 # tasks after it. Each begins with a notebook that contains text.
 ONCE: dict[str, tuple[Kind, ...]] = {
+    "read": (_Drawing.pread_far,),
     "write": (_Drawing.read_much, _Drawing.write_long, _Drawing.write_from_parts),
     "position": (_Drawing.seek_far, _Drawing.seek_unknown),
     "ioctl": (_Drawing.unknown_requests, _Drawing.info_into_parts),

@@ -117,10 +117,10 @@ class Idea:
 
     A bound is an absolute number, because slow code could meet a bound on the ratio of two counts.
     The bounds belong to the largest size of `takes`. At a smaller size they are less: they grow as
-    size^grows, except for the part `fixed` of at_most, the cost of a call of any size. The bounds
-    of the calls of bn_mul in a whole call grow as the number of bits of n. If the factors of a product have different sizes, its bounds are less, too: see ROWS. The bounds lie
-    between the counts of the kit's stage and of `plain`; `make par` checks this at sizes of the
-    whole range.
+    size^grows, except for the part `fixed` of at_most, the cost of a call of any size. The calls of
+    bn_mul in a whole call grow as the number of bits of n. If the factors of a product have
+    different sizes, its bounds are less, too: see ROWS. The bounds lie between the counts of the
+    kit's stage and of `plain`; `make par` checks this at sizes of the whole range.
     """
 
     text: str  # a description of the method

@@ -89,7 +89,7 @@ def _message(place: str, what: str) -> str:
 def _function(text: str, foreign: Collection[str], defined: Collection[str]) -> _Function:
     """Read a function of the dump.
 
-    foreign: names of the kernel's variables. defined: names of the driver's.
+    foreign: the kernel's names. defined: the names that the driver defines.
     """
     head, _, body = text.partition("\n{\n")
     local = {*_DECLARED.findall(body.partition("<bb 2>")[0])}
@@ -116,9 +116,11 @@ def _function(text: str, foreign: Collection[str], defined: Collection[str]) -> 
         template, _, operands = assembly.removesuffix(");").partition('" : ')
         outputs, inputs, clobbers = [*re.sub(_PLACE, "", operands).split(" : "), "", "", ""][:3]
         found = _OPERAND.findall(outputs) + _OPERAND.findall(inputs)
-        named = {word for x in re.split(r"[;\n]", template) for word in re.findall(r"[\w.]+", x)[1:]}
-        by_operand = any(reaches(*one, clobbers) for one in found) and not _USER.match(template)
-        if by_operand or not named.isdisjoint(defined):
+        named = {
+            word for x in re.split(r"[;\n]", template) for word in re.findall(r"[\w.]+", x)[1:]
+        }
+        by_operand = any(reaches(letters, operand, clobbers) for letters, operand in found)
+        if not named.isdisjoint(defined) or (by_operand and not _USER.match(template)):
             accesses.append((int(line), "assembly"))
     for _, line, result, callee, listed in _CALL.findall(_ASM.sub("", body)):
         calls.append((int(line), callee))
