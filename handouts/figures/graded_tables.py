@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import groupby
 from pathlib import Path
 
@@ -49,6 +49,7 @@ def table(course: Course) -> str:
         text = (
             "the module: it loads and unloads, all calls and all F(n) are right, the log is clean"
         )
+        text = _sentences([text, *_bounds(course.device_ideas, course.device_points)])
         rows.append(("**device**", course.device_points, text))
     if course.speed:
         rows.append(("**speed**", course.speed.points, _speed(course.speed)))
@@ -63,24 +64,28 @@ def _task(task: Task) -> str:
     for file, parts in groupby(left, lambda part: part.file):
         functions = dict.fromkeys(f"`{part.function}`" for part in parts if part.function)
         written.append(f"{', '.join(functions)} in `{file}`" if functions else f"`{file}`")
-    texts = ["; ".join(written), *_bounds(task)]
-    return ". ".join(text[0].upper() + text[1:] for text in texts)
+    return _sentences(["; ".join(written), *_bounds(task.ideas, task.points)])
 
 
-def _bounds(task: Task) -> Iterator[str]:
-    """Yield the texts of the bounds that make a task's method necessary."""
+def _sentences(texts: list[str]) -> str:
+    first, *more = texts
+    return ". ".join([first, *(text[0].upper() + text[1:] for text in more)])
+
+
+def _bounds(ideas: Iterable[Idea], points: int) -> Iterator[str]:
+    """Yield the texts of the bounds that make a method necessary, for a part with these points."""
     # The points of ideas with one text are withheld once.
-    for (_, withheld), same in groupby(task.ideas, lambda idea: _withheld(idea, task)):
-        by_call = groupby(same, lambda idea: (idea.takes, idea.grows > 0))
+    for (_, withheld), same in groupby(ideas, lambda idea: _withheld(idea, points)):
+        by_call = groupby(same, lambda idea: (idea.takes, idea.scaled))
         texts = [_bound(call, list(bounds), smaller) for (call, smaller), bounds in by_call]
-        if withheld < task.points:
+        if withheld < points:
             yield f"{'; '.join(texts)}, else {withheld} points less"
         else:
             yield from texts
 
 
-def _withheld(idea: Idea, task: Task) -> tuple[str, int]:
-    return ("" if idea.points == task.points else idea.text, idea.points)
+def _withheld(idea: Idea, points: int) -> tuple[str, int]:
+    return ("" if idea.points == points else idea.text, idea.points)
 
 
 def _bound(call: CountedCall, ideas: list[Idea], smaller: bool) -> str:

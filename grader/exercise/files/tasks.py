@@ -133,11 +133,20 @@ class Idea:
     grows: float = 0.0
     fixed: int = 0
 
+    @property
+    def scaled(self) -> bool:
+        """Return whether the bounds are less at smaller sizes."""
+        return self.grows > 0 or self._by_bits
+
+    @property
+    def _by_bits(self) -> bool:
+        """Return whether the bounds grow as the number of bits of n: each doubling makes calls."""
+        return self.unit == "calls" and self.takes.operation == COMPUTE
+
     def bounds(self, counted: CountedCall) -> tuple[int, int]:
         """Return the least and the largest allowed count of a call with a drawn size."""
         part = (counted.size / self.takes.size) ** self.grows
-        if self.unit == "calls" and self.takes.operation == COMPUTE:
-            # Each doubling makes the same calls.
+        if self._by_bits:
             part = math.log2(counted.size) / math.log2(self.takes.size)
         # The number of pairs of limbs, relative to two factors of the larger size.
         pairs = 1.0
