@@ -20,14 +20,14 @@ import pytest
 from catalogue import Fault
 
 from grader.base.finding import Finding
-from grader.course import check
 from grader.exercise.files import exercises, stages, tasks
 from grader.exercise.files.tasks import CountedCall, Idea, Plain, Task
 from grader.exercise.operations import ideas, unit_tests
 from grader.exercise.operations.ideas import OperationCost
 from grader.exercise.operations.unit_tests import OperationOutcome
 from grader.lab import machines
-from grader.scoring import par
+from grader.scoring import par, pipeline, points
+from grader.scoring.points import Line
 
 
 def handed_in(fault: Fault, folder: Path) -> Path:
@@ -54,16 +54,22 @@ def handed_in(fault: Fault, folder: Path) -> Path:
     ],
 )
 def test_a_method_earns(fault: Fault, tmp_path: Path) -> None:
-    exercise = exercises.find(fault.stages[0])
-    lines = check.task_lines(exercise, handed_in(fault, tmp_path), 7)
+    course, directory = exercises.find(fault.stages[0]).course, handed_in(fault, tmp_path)
+    stage = stages.single(directory, directory.name, fault.stages[0])
+    tried = pipeline.try_operations(stage, 7)
+    lines = points.task_lines(course, tried)
     earned = sum(line.earned for line in lines)
     assert earned == fault.options["earns"], [line.remark for line in lines]
-    remarks = "\n".join(line.remark for line in lines)
+    whole = points.limited(
+        course, tried, Line("device", course.device_points, course.device_points, "all right")
+    )
+    assert whole.earned == fault.options.get("device", whole.earned), whole.remark
+    remarks = "\n".join(line.remark for line in (*lines, whole))
     assert re.search(catalogue.expected_text(fault), remarks), remarks
     assert not re.search(fault.options.get("silent", "$^"), remarks), remarks
     assert earned == 0 or "files" not in fault.options
     # These are the points for the tasks and the device, without the points for speed.
-    device = exercise.course.device_points * earned // sum(line.possible for line in lines)
+    device = course.device_points * earned // sum(line.possible for line in lines)
     assert earned + device >= 40 or "slow" not in fault.options
 
 
