@@ -75,7 +75,9 @@ def _preprocessed(made: Module, source: str, kernel: Kernel) -> str:
     record = made.directory / f".{Path(source).stem}.o.cmd"
     match = _COMMAND.search(record.read_text())
     if match is None:
-        raise LabError(f"this kernel's kbuild compiles {source} in an unknown way", "tell us")
+        raise LabError(
+            f"this kernel's kbuild compiles {source} in an unknown way", "run make doctor"
+        )
     words = [word for word in shlex.split(match[1]) if not word.startswith("-Wp,")]
     words[words.index("-o") + 1] = "-"
     words[words.index("-c")] = "-E"
