@@ -138,7 +138,7 @@ class _Drawing:
         return self.random.randrange(1, 1 << self.random.randint(1, bits))
 
     def _place(self) -> str:
-        """Draw where the buffer begins: at a word, or at any byte."""
+        """Draw the byte of a page at which the buffer begins."""
         return f"@{self.random.randrange(64)}"
 
     def read(self) -> None:

@@ -770,9 +770,9 @@ static void *make_killed_call(void *argument)
 }
 
 /*
- * Make a call in a process that is killed while it waits for a lock, unless the
- * driver waits by mutex_lock, which no signal ends, or killed before. The process has two threads,
- * so that locks.c checks its accesses.
+ * Make a call in a process that is killed when the call begins, or while it waits
+ * for a lock, unless the driver waits by mutex_lock, which no signal ends. The
+ * process has two threads, so that locks.c checks its accesses.
  */
 static void do_killed(const char *kind, const char *when)
 {
