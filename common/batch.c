@@ -3,6 +3,7 @@
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -76,6 +77,13 @@ void memory_unmap(const struct memory *m)
 	munmap(m->pages, m->size);
 }
 
+size_t memory_mapped(const struct memory *m)
+{
+	size_t before = (uintptr_t)m->address - (uintptr_t)m->pages;
+
+	return before < m->size ? m->size - before : 0;
+}
+
 size_t read_into(const struct request *r, bool has_offset,
 		 const struct memory *m, size_t *touched)
 {
@@ -92,7 +100,9 @@ size_t read_into(const struct request *r, bool has_offset,
 	for (size_t i = 0; i < m->size; i++)
 		*touched += m->pages[i] != m->fill;
 	printf("%zd %zu ", ret < 0 ? (ssize_t)-err : ret, *touched);
-	return ret > 0 && m->address ? (size_t)ret : 0;
+	if (ret < 0)
+		return 0;
+	return (size_t)ret < memory_mapped(m) ? (size_t)ret : memory_mapped(m);
 }
 
 void put_text(int fd, const char *text, size_t size)

@@ -90,6 +90,9 @@ struct memory {
 bool memory_map(struct memory *m, size_t size, const char *where);
 void memory_unmap(const struct memory *m);
 
+/* Return the number of mapped bytes from @m->address on. */
+size_t memory_mapped(const struct memory *m);
+
 /**
  * read_into() - serve the request "read H SIZE" or "pread H SIZE OFFSET"
  * @r: the request
@@ -100,8 +103,8 @@ void memory_unmap(const struct memory *m);
  * Print the return value, or minus errno, and the number of changed bytes. The
  * caller prints the rest of the line.
  *
- * Return: the number of bytes at @m->address that the caller may read; 0 after
- * an error, or if part of the buffer is not mapped.
+ * Return: the number of bytes at @m->address that the call has read and the
+ * caller may access; 0 after an error.
  */
 size_t read_into(const struct request *r, bool has_offset,
 		 const struct memory *m, size_t *touched);

@@ -26,7 +26,6 @@ UNITS = {
     "pause": "products between two yields",
     "stretch": "thousandths of all instructions in the longest stretch between two yields",
     "accesses": "loads and stores",
-    "shifts": "calls of bn_lshift",
     "share": "thousandths of all instructions in the longest stretch between two calls of bn_mul",
     "assembly": "products in assembly that FIB_NO_ASM and other processors leave out",
 }

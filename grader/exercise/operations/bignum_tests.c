@@ -160,6 +160,11 @@ static char *old_value(size_t most)
 	return text;
 }
 
+static void print_work(void)
+{
+	printf(" WORK %llu %zu", allocator.announced, tests_limb_digits());
+}
+
 static void decimal(struct fib_call *call, const struct request *r)
 {
 	struct operand a = tests_read_operand(call, r->a, 0, true);
@@ -167,6 +172,8 @@ static void decimal(struct fib_call *call, const struct request *r)
 
 	protect(true);
 	do_decimal(call, &f, strtoul(r->b, NULL, 10));
+	if (!strcmp(r->op, "decimal-w"))
+		print_work();
 	protect(false);
 	tests_free_operand(&a);
 }
@@ -281,8 +288,7 @@ static void operate(struct fib_call *call, const struct request *r,
 	    allocates_again(c, a.number))
 		printf(" AGAIN");
 	if (into == 'w')
-		printf(" WORK %llu %zu", allocator.announced,
-		       tests_limb_digits());
+		print_work();
 	if ((!into_a && !tests_is_unchanged(&a)) ||
 	    (!into_b && !tests_is_unchanged(&b)))
 		printf(" CHANGED");
@@ -310,7 +316,7 @@ void run(struct fib_call *call, const struct request *r)
 {
 	const struct function *f = find(r->op);
 
-	if (!strcmp(r->op, "decimal"))
+	if (!strncmp(r->op, "decimal", 7))
 		decimal(call, r);
 	else if (!strcmp(r->op, "create"))
 		create(call, strtoull(r->a, NULL, 10),

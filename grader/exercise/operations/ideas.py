@@ -98,7 +98,6 @@ TIMEOUT = 6.0
 # Address 0 is never executed.
 BEGIN, END, ALLOCATION, YIELD = "a0", "a1", "a2", "a3"
 MULTIPLY = {"bn_mul": "a4", "bn_square": "a5"}
-SHIFT = "a6"
 # The template of an asm statement, and the multiplications in it that can be marked.
 _MULTIPLICATION = re.compile(rb'((?:"|;|\s|\\[nt]))(i?mul[blqwx]?\b)')
 _ANY_MULTIPLICATION = re.compile(rb"mul")
@@ -121,7 +120,6 @@ class OperationCost:
     assembly: int = 0
     accesses: int = 0
     share: int = 0
-    shifts: int = 0
     stretch: int = 0
     kernel: int = 0
     at: CountedCall | None = None  # the counted call, with its drawn size
@@ -531,7 +529,6 @@ def _cost(events: list[plugin.Event], call: CountedCall, allocated: int) -> Oper
         took.assembly,
         took.accesses,
         1000 * longest // max(took.module, 1),
-        names.count(SHIFT),
         1000 * max(pause.module for pause in pauses) // max(took.module, 1),
         took.work - took.module,
         call,

@@ -49,6 +49,8 @@ Tries = Callable[[random.Random, Stage], Iterator[OperationCase]]
 
 # The least and the largest share of the work of a product that must be announced.
 _LEAST_ANNOUNCED, _MOST_ANNOUNCED = 0.9, 1.25
+# Digits may also be converted by smaller divisors, which takes more work.
+_MOST_DECIMAL_ANNOUNCED = 1.5
 # The least limbs of the factors that Karatsuba's method need not divide further.
 _LEAF = 16
 # The bits of the factors of products whose announced work is judged. A number of 1,300 bits has at
@@ -77,13 +79,16 @@ def beyond_stack(rng: random.Random, stage: Stage, part: int = 1) -> Iterator[in
 
 
 def announcements(rng: random.Random, stage: Stage, operation: str) -> Iterator[OperationCase]:
-    """Yield the products and squares whose announced work is judged in the tests of an operation.
+    """Yield the cases whose announced work is judged in the tests of an operation.
 
-    Each stage judges products in the first of its tasks that needs them. If products are computed
-    bit by bit, a square is a product.
+    Decimal digits are judged if limbs are binary; otherwise they take little work. Each stage judges
+    products in the first of its tasks that needs them. If products are computed bit by bit, a square
+    is a product.
     """
     if not stage.traits.numbers:
         return
+    if operation == "decimal" and not stage.traits.decimal:
+        yield from _announced_decimals(rng, stage)
     form = "d" if stage.traits.decimal else "x"
     tested = [task.operation for task in course(stage.number).tasks]
     first, second = _ANNOUNCED_BITS
@@ -108,6 +113,31 @@ def announcements(rng: random.Random, stage: Stage, operation: str) -> Iterator[
             size = len(words[0]) if stage.traits.decimal else bits
             work = partial(_work, stage, words)
             yield OperationCase(request, f"{product:{form}}", size, work=work)
+
+
+def _announced_decimals(rng: random.Random, stage: Stage) -> Iterator[OperationCase]:
+    first, second = _ANNOUNCED_BITS
+    for ends in (_SHORT_ANNOUNCED, first), (first, second), (second, longest(stage, 2 * second)):
+        bits = any_length(rng, *ends)
+        number = 1 << bits | rng.getrandbits(bits)
+        text = str(number)
+        work = partial(_decimal_work, stage, number)
+        yield OperationCase(f"decimal-w {number:x} {len(text)}", text, bits, work=work)
+
+
+def _decimal_work(stage: Stage, number: int, digits: int) -> tuple[float, float]:
+    """Return the least and the most work to announce for the decimal digits of a number.
+
+    digits: the digits of a limb.
+    """
+    limb_bits, bits = 4 * digits, number.bit_length()
+    size = -(-bits // limb_bits)
+    if stage.traits.slow:  # For each bit, the digits so far are doubled.
+        work = sum(len(str(number >> bit)) for bit in range(bits))
+    else:  # Each division by the largest power of 10 in a limb makes the number shorter.
+        shorter = int(limb_bits * math.log10(2)) * math.log2(10)
+        work = sum(-(-(bits - i * shorter) // limb_bits) for i in range(int(bits // shorter) + 1))
+    return _LEAST_ANNOUNCED * work - size, _MOST_DECIMAL_ANNOUNCED * work + size
 
 
 def _work(stage: Stage, factors: tuple[str, ...], digits: int) -> tuple[float, float]:

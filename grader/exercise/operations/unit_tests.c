@@ -18,7 +18,8 @@
  *				the result overwrites operand a or b
  *	add-s, sub-s, mul-s	A as both operands; B is ignored
  *	add-t, sub-t		A as both operands and as the result
- *	mul-w, square-w		also WORK, the products passed to
+ *	mul-w, square-w, decimal-w A SIZE
+ *				also WORK, the products passed to
  *				fib_account_work, and the digits of a limb
  *	create SIZE COUNT	ENOMEM, because there is no memory for COUNT
  *				numbers of SIZE limbs
@@ -66,6 +67,7 @@ void do_decimal(struct fib_call *call, const union fib_value *f, size_t size)
 
 	for (;;) {
 		failures_begin(__builtin_frame_address(0), size, 0);
+		allocator.announced = 0;
 		count = fib_decimal(call, f, digits, size);
 		if (!failures_end())
 			break;

@@ -194,7 +194,7 @@ static void do_info(const struct request *r)
 	if (!memory_map(&m, sizeof(info), word(r, 2)))
 		return;
 	ret = ioctl(file(r), FIRST_IOC_INFO, m.address);
-	if (ret) {
+	if (ret || memory_mapped(&m) < sizeof(info)) {
 		answer(ret);
 	} else if (changed_around(&m, sizeof(info))) {
 		puts("bytes around the structure have changed");

@@ -29,8 +29,8 @@
  * digits are those of a random number, so that neither task depends on the
  * other. ideas.py generates the same operands, so it can check the whole answer.
  * The parameter "marks" holds the addresses of both marks, of fib_alloc() and of
- * fib_yield(), and of the stage's bn_mul(), bn_square() and bn_lshift(), or 0
- * if it has none.
+ * fib_yield(), and of the stage's bn_mul() and bn_square(), or 0 if it has
+ * none.
  *
  * The stage's headers can define macros by which the adapter calls the stage's
  * functions. So no function of the adapter is called between the generation of
@@ -578,15 +578,14 @@ static const struct kernel_param_ops ask_ops = {
 };
 module_param_cb(ask, &ask_ops, NULL, 0600);
 
-extern const char bn_mul[] __weak, bn_square[] __weak, bn_lshift[] __weak;
+extern const char bn_mul[] __weak, bn_square[] __weak;
 
 static int marks_get(char *buffer, const struct kernel_param *kp)
 {
-	return scnprintf(buffer, PAGE_SIZE, "%lx %lx %lx %lx %lx %lx %lx\n",
+	return scnprintf(buffer, PAGE_SIZE, "%lx %lx %lx %lx %lx %lx\n",
 			 (unsigned long)mark_begin, (unsigned long)mark_end,
 			 (unsigned long)fib_alloc, (unsigned long)fib_yield,
-			 (unsigned long)bn_mul, (unsigned long)bn_square,
-			 (unsigned long)bn_lshift);
+			 (unsigned long)bn_mul, (unsigned long)bn_square);
 }
 
 static const struct kernel_param_ops marks_ops = { .get = marks_get };
