@@ -25,6 +25,8 @@ from grader.lab import machines
 from grader.lab.machines import NOTHING, Contents, Machine, Running
 from grader.lab.module import Kernel
 
+# The number of days in which a whole run each day runs every planted fault.
+DAYS = 8
 # A test file of one exercise names the exercise, as in EXERCISE = "kbench". The file is not
 # collected if the exercise is missing.
 collect_ignore = [
@@ -50,25 +52,25 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "once: once.py skips it if nothing that it uses has changed")
     config.addinivalue_line("markers", "always: once.py does not skip it, whatever its file says")
     config.addinivalue_line("markers", "long: takes long; only with LAB_TESTS=long")
-    config.addinivalue_line("markers", "sampled: a whole run contains only half of these each day")
+    config.addinivalue_line("markers", f"sampled: a whole run has one in {DAYS} of these each day")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Skip tests marked long, and in a whole run half of the planted faults.
+    """Skip tests marked long, and in a whole run all but one in DAYS of the planted faults.
 
-    A day's half is fixed, and the next day has the other half. Otherwise a whole run would take
-    twice as long. The long form skips none.
+    The day determines which ones are run, so that each is run once in DAYS days. A run of all
+    takes three times as long. The long form skips none.
     """
     once.skip_passed(config, items)
     if os.environ.get("LAB_TESTS") == "long":
         return
     whole, today = config.getoption(once.OPTION), datetime.date.today().toordinal()
     for item in items:
-        other_half = whole and (zlib.crc32(item.name.encode()) + today) % 2
+        other_day = whole and (zlib.crc32(item.name.encode()) + today) % DAYS
         if item.get_closest_marker("long"):
             item.add_marker(pytest.mark.skip("long form only: LAB_TESTS=long make test"))
-        elif other_half and item.get_closest_marker("sampled"):
-            item.add_marker(pytest.mark.skip("on the next day, or by LAB_TESTS=long make test"))
+        elif other_day and item.get_closest_marker("sampled"):
+            item.add_marker(pytest.mark.skip("on another day, or by LAB_TESTS=long make test"))
 
 
 @pytest.fixture

@@ -364,6 +364,7 @@ def test_long_products(stage: int, flavour: str) -> None:
     assert long_wrong(program(stage, flavour), long_pairs(stage)) == ""
 
 
+@pytest.mark.sampled
 @pytest.mark.once
 @pytest.mark.parametrize("fault", catalogue.found_by("operands"), ids=lambda fault: fault.name)
 def test_a_planted_fault_is_found(fault: Fault, tmp_path: Path) -> None:
