@@ -61,12 +61,12 @@ REGISTERS = FiberTest(
     "all registers on both sides of a switch", "registers rounds rounding", 12_012
 )
 TIMER = FiberTest("the same under a timer, four at once", "registers timer four", 60_019, 120)
-ERRORS = FiberTest("each error by its number", "basic errors elsewhere signal", 45)
+ERRORS = FiberTest("each error by its number", "basic errors elsewhere signal", 171)
 THREADS_OWN = FiberTest(
     "TLS, errno, signal mask and flags stay with the thread", "basic thread moves", 38
 )
 VALUES = FiberTest("fiber-local values, a thousand keys", "storage values", 26_085)
-KEYS = FiberTest("errors of keys", "storage errors", 19)
+KEYS = FiberTest("errors of keys", "storage errors", 208)
 WINDOWS = FiberTest("the function names of Windows", "basic windows", 11)
 EXIT_PATHS = FiberTest("threads and processes that end, fork, exec", "exit_paths", 761)
 STRESS = FiberTest("8 threads in 1,000 fibers", "stress 8 1000 2000", 1019, varies=True)

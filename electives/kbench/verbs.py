@@ -116,7 +116,7 @@ def _again(draw: random.Random) -> Iterator[str]:
 
 
 def _inputs(draw: random.Random) -> Iterator[str]:
-    """Yield inputs for 3.c. Each ends with a number, in each base, or with a part of a number."""
+    """Yield inputs for 3.c. Each ends with a number, a part of one, or white space."""
     count = NUMBERS
     for kind, begin in draw.sample((("u", ""), ("x", ""), ("o", ""), ("i", "0x")), 4):
         base = "x" if begin else kind.replace("u", "d")
@@ -127,6 +127,8 @@ def _inputs(draw: random.Random) -> Iterator[str]:
     for end in (1, draw.randrange(len(number))):
         lines = "".join(_number(draw) for _ in range(FEW_NUMBERS))
         yield f"{lines}%{draw.choice('dux')} z\n%ll{draw.choice('xi')} {number[:end]}"
+    space = "".join(draw.choices(" \t\n", k=draw.randint(1, 9)))
+    yield f"all\n{draw.getrandbits(9)}{space}{draw.getrandbits(9)}{space}"
     # Short numbers fill the room for the input.
     words = [
         f"{draw.choice(('', '', '-', '+'))}{draw.randrange(10 ** draw.randint(1, 6))}{space}"

@@ -216,12 +216,16 @@ static void errors(void)
 	SAME(fiber_local_set(key, 1), -EPERM);
 	home = fiber_test_convert();
 	SAME(get(key), 0);
-	SAME(fiber_local_get(1, &value), -EINVAL);
-	SAME(fiber_local_set(1, 1), -EINVAL);
 	SAME(fiber_local_set(FIBERS_KEYS, 1), -EINVAL);
 	SAME(fiber_local_set(-1, 1), -EINVAL);
-	SAME(fiber_local_free(1), -EINVAL);
 	SAME(fiber_local_free(-1), -EINVAL);
+	for (int bit = 0; bit < 64; bit++) { /* no other key was allocated */
+		long wrong = key ^ (long)(1ul << bit);
+
+		SAME(fiber_local_get(wrong, &value), -EINVAL);
+		SAME(fiber_local_set(wrong, 1), -EINVAL);
+		SAME(fiber_local_free(wrong), -EINVAL);
+	}
 	SAME(fiber_local_free(key), 0);
 	SAME(fiber_local_free(key), -EINVAL);
 #ifndef FIBERS_USERSPACE

@@ -32,9 +32,11 @@
 #ifdef IN_PROCESS
 #define TELL_LEFT(blocks, bytes) printf("left %u %u\n", blocks, bytes)
 #define IN_KERNEL 0
+#define NO_BLOCK (~0ull >> 1) /* bytes for which there is never memory */
 #else
 #define TELL_LEFT(blocks, bytes) ((void)(blocks), (void)(bytes))
 #define IN_KERNEL 1
+#define NO_BLOCK HEAP
 #endif
 
 struct block {
@@ -50,6 +52,16 @@ static unsigned int draw(unsigned int below)
 {
 	seed = seed * 1664525 + 1013904223;
 	return (seed >> 8) % below;
+}
+
+/* Draw a number of 64 bits. Each number of leading zeros is as likely. */
+static unsigned long long draw_wide(void)
+{
+	unsigned long long all = (unsigned long long)draw(1 << 24) << 40 |
+				 (unsigned long long)draw(1 << 24) << 16 |
+				 draw(1 << 16);
+
+	return all >> draw(64);
 }
 
 /* Print a drawn number, so that the output shows how far the program came. */
@@ -194,6 +206,25 @@ static void resize(struct block *block, int order, int round)
 	fill(block);
 }
 
+/* The compiler must not remove an allocation that the program does not use. */
+static void *volatile too_large;
+
+/* Try to allocate more bytes than there are. A block that stays is unchanged. */
+static void refused(int round)
+{
+	unsigned long long count = draw_wide(), size = draw_wide();
+	unsigned int how = draw(3), kept = draw(KEPT);
+
+	if (!how && size && count > NO_BLOCK / size)
+		too_large = calloc(count, size);
+	else if (how == 1 && size > NO_BLOCK)
+		too_large = malloc(size);
+	else if (how == 2 && size > NO_BLOCK)
+		too_large = realloc(slots[kept].at, size);
+	if (too_large)
+		fail("memory for more bytes than there are", round);
+}
+
 /* Do one step of the history. */
 static void step(int round)
 {
@@ -232,8 +263,11 @@ static int history(void)
 
 	for (int i = 0; i < KEPT; i++)
 		allocate(&slots[i], order_of_slot(i), 0);
-	for (int round = 0; round < ROUNDS; round++)
+	for (int round = 0; round < ROUNDS; round++) {
 		step(round);
+		if (round % 64 == 0)
+			refused(round);
+	}
 	left = draw(SLOTS / 2);
 	for (int i = 0; i < SLOTS; i++) {
 		if (slots[i].at && (unsigned int)i >= left)

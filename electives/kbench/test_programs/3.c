@@ -1,17 +1,20 @@
 #include <stdio.h>
 
-/* Read decimal numbers to the end. Print their count, and a sum of products. */
+/*
+ * Read decimal numbers to the end. Print their count, a sum of products, and what
+ * scanf returns at the end.
+ */
 static void all_numbers(void)
 {
 	unsigned long long sum = 0;
 	long long x;
-	int count = 0;
+	int count = 0, found;
 
-	while (scanf("%lld", &x) == 1) {
+	while ((found = scanf("%lld", &x)) == 1) {
 		sum = sum * 31 + (unsigned long long)x;
 		count++;
 	}
-	printf("%d numbers, %llu\n", count, sum);
+	printf("%d numbers, %llu, then %d\n", count, sum, found);
 }
 
 /*

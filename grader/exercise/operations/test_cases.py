@@ -96,14 +96,8 @@ def announcements(rng: random.Random, stage: Stage, operation: str) -> Iterator[
         homes = [home for home in (verb, f"long-{verb}", "compute") if home in tested]
         if homes[:1] != [operation]:
             continue
-        middle = rng.randrange(first, second)
-        long = (any_length(rng, second, longest(stage, _MOST_PRODUCT, 2)) for _ in range(2))
-        short = (any_length(rng, _SHORT_ANNOUNCED, first) for _ in range(2))
-        # The first long factors have one length, so that more work than one limit is announced.
-        for i, bits in enumerate((middle, *long, *short)):
-            # A row of a product with a short factor must be announced as well.
-            least = rng.choice((_LEAST_FACTOR, min(bits, first)))
-            both = [bits, bits if i == 1 else any_length(rng, least, bits)]
+        for both in _announced_lengths(rng, longest(stage, _MOST_PRODUCT, 2)):
+            bits = both[0]
             rng.shuffle(both)
             a, b = (1 << length | rng.getrandbits(length) for length in both)
             factors = (a, b) if verb == "mul" else (a,)
@@ -113,6 +107,22 @@ def announcements(rng: random.Random, stage: Stage, operation: str) -> Iterator[
             size = len(words[0]) if stage.traits.decimal else bits
             work = partial(_work, stage, words)
             yield OperationCase(request, f"{product:{form}}", size, work=work)
+
+
+def _announced_lengths(rng: random.Random, most: int) -> Iterator[list[int]]:
+    """Yield the bits of two factors, the longer one first, which has at most `most` bits.
+
+    The ratio of two long factors is drawn once from each octave, because a row of a product with a
+    short factor must be announced as well.
+    """
+    first, second = _ANNOUNCED_BITS
+    # Factors of one length, so that more work than one limit is announced.
+    yield [any_length(rng, second, most)] * 2
+    for longer in (rng.randrange(first, second), any_length(rng, _SHORT_ANNOUNCED, first)):
+        yield [longer, any_length(rng, _LEAST_FACTOR, longer)]
+    for octave in range(int(math.log2(most / _LEAST_FACTOR))):
+        longer = any_length(rng, max(second, _LEAST_FACTOR << octave + 1), most)
+        yield [longer, max(_LEAST_FACTOR, any_length(rng, longer >> octave + 1, longer >> octave))]
 
 
 def _announced_decimals(rng: random.Random, stage: Stage) -> Iterator[OperationCase]:
