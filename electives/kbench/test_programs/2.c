@@ -54,14 +54,14 @@ static unsigned int draw(unsigned int below)
 	return (seed >> 8) % below;
 }
 
-/* Draw a number of 64 bits. Each number of leading zeros is as likely. */
+/* Draw a number of 64 bits, with drawn numbers of zeros at both ends. */
 static unsigned long long draw_wide(void)
 {
 	unsigned long long all = (unsigned long long)draw(1 << 24) << 40 |
 				 (unsigned long long)draw(1 << 24) << 16 |
 				 draw(1 << 16);
 
-	return all >> draw(64);
+	return all >> draw(64) << draw(64);
 }
 
 /* Print a drawn number, so that the output shows how far the program came. */
