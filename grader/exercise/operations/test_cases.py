@@ -81,9 +81,9 @@ def beyond_stack(rng: random.Random, stage: Stage, part: int = 1) -> Iterator[in
 def announcements(rng: random.Random, stage: Stage, operation: str) -> Iterator[OperationCase]:
     """Yield the cases whose announced work is judged in the tests of an operation.
 
-    Decimal digits are judged if limbs are binary; otherwise they take little work. Each stage judges
-    products in the first of its tasks that needs them. If products are computed bit by bit, a square
-    is a product.
+    Decimal digits are judged if limbs are binary; otherwise they take little work. Each stage
+    judges products in the first of its tasks that needs them. If products are computed bit by bit,
+    a square is a product.
     """
     if not stage.traits.numbers:
         return
@@ -91,7 +91,6 @@ def announcements(rng: random.Random, stage: Stage, operation: str) -> Iterator[
         yield from _announced_decimals(rng, stage)
     form = "d" if stage.traits.decimal else "x"
     tested = [task.operation for task in course(stage.number).tasks]
-    first, second = _ANNOUNCED_BITS
     for verb in ("mul",) if stage.traits.slow else ("mul", "square"):
         homes = [home for home in (verb, f"long-{verb}", "compute") if home in tested]
         if homes[:1] != [operation]:
@@ -127,7 +126,8 @@ def _announced_lengths(rng: random.Random, most: int) -> Iterator[list[int]]:
 
 def _announced_decimals(rng: random.Random, stage: Stage) -> Iterator[OperationCase]:
     first, second = _ANNOUNCED_BITS
-    for ends in (_SHORT_ANNOUNCED, first), (first, second), (second, longest(stage, 2 * second)):
+    most = longest(stage, _MOST_PRODUCT // 2)
+    for ends in (_SHORT_ANNOUNCED, first), (first, second), (second, most):
         bits = any_length(rng, *ends)
         number = 1 << bits | rng.getrandbits(bits)
         text = str(number)
@@ -142,11 +142,13 @@ def _decimal_work(stage: Stage, number: int, digits: int) -> tuple[float, float]
     """
     limb_bits, bits = 4 * digits, number.bit_length()
     size = -(-bits // limb_bits)
+    work: float
     if stage.traits.slow:  # For each bit, the digits so far are doubled.
         work = sum(len(str(number >> bit)) for bit in range(bits))
     else:  # Each division by the largest power of 10 in a limb makes the number shorter.
         shorter = int(limb_bits * math.log10(2)) * math.log2(10)
-        work = sum(-(-(bits - i * shorter) // limb_bits) for i in range(int(bits // shorter) + 1))
+        steps = range(int(bits // shorter) + 1)
+        work = sum(math.ceil((bits - i * shorter) / limb_bits) for i in steps)
     return _LEAST_ANNOUNCED * work - size, _MOST_DECIMAL_ANNOUNCED * work + size
 
 
