@@ -33,6 +33,7 @@ OPERANDS = {
     "increase": "one limb added to a number",
     "lshift": "a shift",
     "mul": "a product",
+    "mul-balanced": "a product of two numbers of one size",
     "mul-sparse": "a product of two numbers with few one bits",
     "shoup": "32 products by Shoup's method",
     "solinas": "32 products modulo P",
