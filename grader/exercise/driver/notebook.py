@@ -530,6 +530,10 @@ def in_turns(task: str, tasks: Collection[str], seed: int) -> list[DriverCase]:
         drawing.file = drawing.random.choice(BOTH)
         drawing.clear()
         drawing.calls_of_each_kind()
+    if "write" in kinds:  # The positions and the length are as large as possible.
+        drawing.file = drawing.random.choice(BOTH)
+        drawing.fill()
+        drawing.calls_of_each_kind()
     # A release without a lock is right, because it is the only caller that has the file.
     drawing.cases.append(case("one thread makes the calls", "turns 0", 0))
     return drawing.cases + [case("close", f"close {file}", 0) for file in FILES]

@@ -18,7 +18,7 @@ from grader.exercise.files import expected_values
 
 BYTES = 65536
 MAX_N, INPUT = 93, 16
-MANY = 100  # The number of files that are open at the same time in one case.
+MANY = 900  # The number of files that are open at the same time in one case.
 OFTEN = (1 << 16) + 100  # more calls than 16 bits can count
 # The counters by the name of the task: the name, the largest number, and the largest number if the
 # counter is not found in the driver's memory.

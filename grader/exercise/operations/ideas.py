@@ -71,8 +71,9 @@ SPARSE, IN_PLACE = "-sparse", "-in-place"
 ONES = (1, 5)
 # The digits of a run of zeros, if the number consists of digits.
 RUNS = (9, 16)
-# The ratio of the sizes of two operands is between these, if it is not 1. Without a seed it is not
-# below COMPARED, because another method is then compared, for which no bound is known at far sizes.
+# The ratio of the sizes of two factors is between these, if it is not 1; a term may have one word.
+# Without a seed the ratio is not below COMPARED, because another method is then compared, for which
+# no bound is known at far sizes.
 RATIOS, COMPARED = (0.02, 0.8), 0.25
 # If tasks.toml has a size of the second operand, the drawn size is at least this part of it.
 NEARLY = 0.95
@@ -293,13 +294,14 @@ def _varied(stage: Stage, wanted: CountedCall, seed: int | None) -> list[Counted
     if wanted.second:
         least = max(1, int(wanted.second * NEARLY))
         return [replace(call, second=drawing.randint(least, wanted.second)) for call in calls]
-    several = re.sub(f"{IN_PLACE}|{SPARSE}", "", wanted.operation) in ("add", "sub", "mul")
-    if not several or stage.traits.subquadratic:
+    name = re.sub(f"{IN_PLACE}|{SPARSE}", "", wanted.operation)
+    if name not in ("add", "sub", "mul") or stage.traits.subquadratic:
         return calls
+    farthest = COMPARED if seed is None else RATIOS[0] if name == "mul" else 0.0
     for i in range(drawing.randrange(2), len(calls), 2):
         # A method for long numbers need not be good for much shorter ones.
         nearest = wanted.least * COMPARED / calls[i].size
-        ends = max(nearest, RATIOS[0] if seed is not None else COMPARED), RATIOS[1]
+        ends = max(nearest, farthest), RATIOS[1]
         ratio = math.exp(drawing.uniform(*map(math.log, ends)))
         calls[i] = replace(calls[i], second=max(1, int(calls[i].size * ratio)))
     return calls
@@ -387,7 +389,9 @@ def _asked(stage: Stage, call: CountedCall, seed: int) -> _Asked:
     drawing = random.Random(f"{seed} {call.size}")
     state = drawing.getrandbits(63)
     runs = RUNS if call.operation.startswith(DIGITS) else ONES
-    ones = drawing.randint(*runs) if call.operation.endswith(SPARSE) else 0
+    # A shift takes the same time whatever the bits are.
+    few = call.operation.endswith(SPARSE) or (call.operation == "lshift" and drawing.randrange(2))
+    ones = drawing.randint(*runs) if few else 0
     shape = _shape(stage, call, drawing)
     words = operands(stage, call, shape, state, ones)
     extra = shape.extra

@@ -393,7 +393,11 @@ def _decimals(rng: random.Random, stage: Stage) -> Iterator[OperationCase]:
 
 def large_room(rng: random.Random, count: int) -> int:
     """Return a random size of a buffer, in bytes, in which `count` digits have room."""
-    return max(count, min(_MOST_ROOM, any_length(rng, count, _MOST_ROOM_TIMES * count)))
+    room = min(_MOST_ROOM, any_length(rng, count, _MOST_ROOM_TIMES * count))
+    # The lower 16 bits of some sizes are smaller than count.
+    if rng.randrange(2) and room < _MOST_ROOM:
+        room = (rng.randrange(1, _MOST_ROOM >> 16) << 16) + rng.randrange(count)
+    return max(count, room)
 
 
 def _words(rng: random.Random) -> Iterator[int]:

@@ -32,7 +32,7 @@ from grader.sandbox import COMPILER, PROGRAM, CommandResult, SandboxView
 
 # The processor time limit, in seconds, for all requests of one operation.
 SECONDS = 60
-# A program older than this many seconds is removed when another program is built.
+# A program that was not used for this many seconds is removed when another program is built.
 OLD_SECONDS = 3600
 # The reason why no operation of a stage was tested.
 UNTRIED = {Code.BUILD_FAILED: "it does not compile", Code.CONTRACT: "it breaks the contract"}
@@ -112,6 +112,7 @@ def _obtain(
 ) -> Path:
     """Build a program unless it is there. Return its path, which is target."""
     if target.is_file():
+        target.touch()  # so that _remove_old() does not remove it in this run
         return target
     PROGRAMS.mkdir(parents=True, exist_ok=True)
     _remove_old()
