@@ -64,7 +64,8 @@ OPERATIONS: Mapping[str, tuple[str, Callable[[int, int, int], int]]] = {
 # Multiplications modulo the prime of stage 11, and how many results are allowed, which differ by
 # the prime.
 MODULO_PRIME = {"solinas": ("TESTED_SOLINAS", 3), "shoup": ("TESTED_SHOUP", 2)}
-# A balanced product has factors of one size: bit by bit, the time depends on which factor is longer.
+# A balanced product has factors of one size. Bit by bit, the time of others depends on which factor
+# is longer.
 # The operands of an operation with this ending have few one bits, between these numbers and the top
 # bit. The result of an operation with the other ending replaces the first operand.
 SPARSE, IN_PLACE = "-sparse", "-in-place"
