@@ -87,7 +87,7 @@ size_t memory_mapped(const struct memory *m)
 size_t read_into(const struct request *r, bool has_offset,
 		 const struct memory *m, size_t *touched)
 {
-	size_t size = (size_t)number(r, 2);
+	size_t size = (size_t)number(r, 2), mapped = memory_mapped(m);
 	ssize_t ret;
 	int err;
 
@@ -102,7 +102,7 @@ size_t read_into(const struct request *r, bool has_offset,
 	printf("%zd %zu ", ret < 0 ? (ssize_t)-err : ret, *touched);
 	if (ret < 0)
 		return 0;
-	return (size_t)ret < memory_mapped(m) ? (size_t)ret : memory_mapped(m);
+	return (size_t)ret < mapped ? (size_t)ret : mapped;
 }
 
 void put_text(int fd, const char *text, size_t size)

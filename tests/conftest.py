@@ -25,7 +25,7 @@ from grader.lab import machines
 from grader.lab.machines import NOTHING, Contents, Machine, Running
 from grader.lab.module import Kernel
 
-# The number of days in which a whole run each day runs every planted fault.
+# A whole run each day plants each fault once in this number of days.
 DAYS = 8
 # A test file of one exercise names the exercise, as in EXERCISE = "kbench". The file is not
 # collected if the exercise is missing.
@@ -56,9 +56,9 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Skip tests marked long, and in a whole run all but one in DAYS of the planted faults.
+    """Skip tests marked long. In a whole run, also skip the planted faults of other days.
 
-    The day determines which ones are run, so that each is run once in DAYS days. A run of all
+    The name of a fault determines its day, so that each is planted once in DAYS days. A run of all
     takes three times as long. The long form skips none.
     """
     once.skip_passed(config, items)

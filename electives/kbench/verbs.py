@@ -127,8 +127,8 @@ def _inputs(draw: random.Random) -> Iterator[str]:
     for end in (1, draw.randrange(len(number))):
         lines = "".join(_number(draw) for _ in range(FEW_NUMBERS))
         yield f"{lines}%{draw.choice('dux')} z\n%ll{draw.choice('xi')} {number[:end]}"
-    space = "".join(draw.choices(" \t\n", k=draw.randint(1, 9)))
-    yield f"all\n{draw.getrandbits(9)}{space}{draw.getrandbits(9)}{space}"
+    blank = "".join(draw.choices(" \t\n", k=draw.randint(1, 9)))
+    yield f"all\n{draw.getrandbits(9)}{blank}{draw.getrandbits(9)}{blank}"
     # Short numbers fill the room for the input.
     words = [
         f"{draw.choice(('', '', '-', '+'))}{draw.randrange(10 ** draw.randint(1, 6))}{space}"

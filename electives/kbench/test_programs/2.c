@@ -209,7 +209,10 @@ static void resize(struct block *block, int order, int round)
 /* The compiler must not remove an allocation that the program does not use. */
 static void *volatile too_large;
 
-/* Try to allocate more bytes than there are. A block that stays is unchanged. */
+/*
+ * Try to allocate more bytes than there are. If realloc fails, its block stays
+ * as it was; history() checks this.
+ */
 static void refused(int round)
 {
 	unsigned long long count = draw_wide(), size = draw_wide();

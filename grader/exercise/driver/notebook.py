@@ -534,6 +534,6 @@ def in_turns(task: str, tasks: Collection[str], seed: int) -> list[DriverCase]:
         drawing.file = drawing.random.choice(BOTH)
         drawing.fill()
         drawing.calls_of_each_kind()
-    # A release without a lock is right, because it is the only caller that has the file.
+    # No other caller can use a file that is released, so a release without a lock is right.
     drawing.cases.append(case("one thread makes the calls", "turns 0", 0))
     return drawing.cases + [case("close", f"close {file}", 0) for file in FILES]
