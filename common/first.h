@@ -28,7 +28,8 @@
  *	  position.
  * sysfs  Files in FIRST_SYSFS. lines (read-only) is the number of lines in the
  *	  notebook. calls is the number of reads and writes, including failed
- *	  ones; it must be right up to 2,147,483,647. Writing a 0, with the
+ *	  ones; it must be right up to 2,147,483,647. A call that Linux
+ *	  restarts after a signal may count again. Writing a 0, with the
  *	  plus sign, newline or '\0' that write allows, resets it. Any other
  *	  input is EINVAL. (A device of another class has these files in its
  *	  own directory, to which /sys/dev/char/MAJOR:MINOR leads.)

@@ -216,9 +216,15 @@ def _scalar_n(stage: Stage, seed: int) -> list[int]:
 
 
 def once_n(stage: Stage, seed: int) -> list[int]:
-    """Return further n at which the stack is measured: one of each octave."""
+    """Return further n at which the stack is measured: one of each half of an octave.
+
+    The last step of an even n differs from that of an odd one, so each octave has an n of both.
+    """
     below, top = _longest_tried(stage), stage.manifest.max_n
-    return list(octaves.drawn(below, top, 1, random.Random(seed)))
+    rng = random.Random(seed)
+    odd = rng.randrange(2)
+    drawn = octaves.drawn(below, top, 2, rng)
+    return [min(top, n + ((n + i + odd) % 2)) for i, n in enumerate(drawn)]
 
 
 def _longest_tried(stage: Stage) -> int:

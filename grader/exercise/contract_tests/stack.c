@@ -10,7 +10,7 @@
 #include "one_call.h"
 
 #define PAINT 0x5ac3f00d5ac3f00dUL
-/* How many calls are killed in compute, for each n. */
+/* How many calls are killed in compute, for each n: one at the last yield. */
 #define KILLS 3
 
 static struct contract_call stack_call;
@@ -77,7 +77,7 @@ static size_t painted_failure(u64 n, const struct room *room, bool kills,
 size_t stack_used(u64 n, const struct room *room, struct outcome want)
 {
 	const char *when = "on a painted stack";
-	u64 state = contract_seed + n;
+	u64 state = contract_seed + n, last = want.yields_computing;
 	size_t bytes;
 
 	stack_call = plain;
@@ -90,9 +90,9 @@ size_t stack_used(u64 n, const struct room *room, struct outcome want)
 	bytes = max(bytes,
 		    painted_failure(n, room, false, 0, want.asked, &state));
 	for (int i = 0; i < KILLS; i++)
-		bytes = max(bytes,
-			    painted_failure(n, room, true, 0,
-					    want.yields_computing, &state));
-	return max(bytes, painted_failure(n, room, true, want.yields_computing,
-					  want.yields, &state));
+		bytes = max(bytes, painted_failure(n, room, true,
+						   i || !last ? 0 : last - 1,
+						   last, &state));
+	return max(bytes,
+		   painted_failure(n, room, true, last, want.yields, &state));
 }

@@ -2,7 +2,8 @@
 """Generate texts for a driver that reads a decimal number, in valid and invalid notations.
 
 A text consists of parts that number notations have: a prefix, leading zeros, digits and a suffix.
-One rule in value() decides what a text means, independent of its parts.
+Other texts differ from a valid one in one bit, or are too large by a multiple of a power of two.
+One rule in value() decides what a text means, independent of its parts. A character is one byte.
 """
 
 from __future__ import annotations
@@ -44,8 +45,26 @@ def drawn(largest: int, max_bytes: int, draw: random.Random | None = None) -> It
         text = "".join((draw.choice(_PREFIXES), draw.choice(_ZEROS), number, end))
         if len(text) <= max_bytes:
             yield text
+    for _ in range(COUNT):
+        yield _other_bit(f"{draw.randint(0, largest)}{draw.choice(ends)}", draw)
+        yield str(_too_large(largest, max_bytes, draw))
+
+
+def _other_bit(text: str, draw: random.Random) -> str:
+    """Return a text of which one bit is different."""
+    at = draw.randrange(len(text))
+    return f"{text[:at]}{chr(ord(text[at]) ^ 1 << draw.randrange(8))}{text[at + 1 :]}"
+
+
+def _too_large(largest: int, digits: int, draw: random.Random) -> int:
+    """Return the sum of a valid number and a multiple of a power of two, with up to some digits."""
+    most = int("9" * digits)
+    bits = draw.randrange(largest.bit_length(), most.bit_length() - 1)
+    times = draw.randint(1, (most - largest) >> bits)
+    return draw.randint(0, largest) + (times << bits)
 
 
 def word(text: str) -> str:
     """Return a text as a word of a request to the client (client/firstctl.h)."""
-    return text.replace("\\", "\\\\").replace("\0", "\\0").replace("\n", "\\n").replace(" ", "\\_")
+    escapes = {"\\": "\\\\", "\0": "\\0", "\n": "\\n", " ": "\\_"}
+    return "".join(escapes.get(c, c if "!" <= c <= "~" else f"\\x{ord(c):02x}") for c in text)

@@ -64,16 +64,20 @@ class CountedCall:
     second: int = 0  # The size of the second operand, or 0 if both operands have the same size.
     least: int = 0  # If not 0, the call is counted at random sizes from `least` to `size`.
     sizes: int = 1  # the number of these random sizes
+    contents: str = ""  # what is special about the operands, for messages; "": random numbers
 
     def drawn(self, seed: int | None) -> tuple[CountedCall, ...]:
         """Return the calls to count, with sizes that the seed determines.
 
         Divide the range into parts of equal ratio, and draw one size from each part, so that
         different sizes are tested. Of a range of n, count the last n as well: it may have more one
-        bits than any other. Without a seed, return sizes that are spread over the range.
+        bits than any other. Without a seed, return sizes that are spread over the range. If `sizes`
+        is that of the range, return each size.
         """
         if not self.least:
             return (self,)
+        if self.sizes == self.size - self.least + 1 and seed is not None:
+            return tuple(map(self._of_size, range(self.least, self.size + 1)))
         ratio = self.size / self.least
         if seed is None:
             places = [i / SPREAD for i in range(SPREAD + 1)]
@@ -92,7 +96,7 @@ class CountedCall:
         """Return a description of the call for messages."""
         if self.operation == COMPUTE:
             return f"{self.operation} of F({self.size:,})"
-        return f"{self.operation} of {self.words}"
+        return f"{self.operation} of {self.words}{self.contents and f', {self.contents},'}"
 
     @property
     def words(self) -> str:

@@ -80,6 +80,15 @@ static bool has_carry(const char *text, u64 word)
 	       strtoull(text + above, NULL, 10) + word >= base;
 }
 
+/* Return the number of limbs of a hexadecimal number times 2^@bits. */
+static size_t limbs_of_shift(const char *text, u64 bits)
+{
+	u64 top = strtoull((char[]){ text[0], 0 }, NULL, 16);
+
+	bits += 4 * (strlen(text) - 1) + (top ? 64 - __builtin_clzll(top) : 1);
+	return tests_limbs_for((bits + 3) / 4);
+}
+
 /* Return the capacity, in limbs, that the result must have for the function. */
 static size_t room_for(const struct function *f, const struct request *r,
 		       u64 bits)
@@ -88,13 +97,9 @@ static size_t room_for(const struct function *f, const struct request *r,
 
 	if (!STAGE_RESULT_IS_PREALLOCATED)
 		return 1;
-	/*
-	 * For binary limbs, one limb for each hexadecimal digit is more than
-	 * enough.
-	 */
-	if (!STAGE_LIMB_IS_DECIMAL)
-		return a + b + bits / (4 * tests_limb_digits()) + 2;
-	/* For decimal limbs, the result gets only the capacity it needs. */
+	/* The result gets only the capacity that the function requires. */
+	if (f->what == TESTED_LSHIFT)
+		return limbs_of_shift(r->a, bits);
 	a = tests_limbs_for(a);
 	b = f->second == NUMBER ? tests_limbs_for(b) : 1;
 	if (f->what == TESTED_MUL || f->what == TESTED_FFT_MUL)
@@ -120,19 +125,6 @@ static size_t room_for(const struct function *f, const struct request *r,
 	    (f->what >= TESTED_TWICE_PLUS && f->what <= TESTED_MINUS))
 		return max(a, b) + 1;
 	return a;
-}
-
-/*
- * Return the capacity for operand @text, or, with @result, the capacity for the
- * result.
- */
-static size_t room_of(const char *text, size_t room, bool result)
-{
-	if (!STAGE_RESULT_IS_PREALLOCATED)
-		return 0;
-	if (!STAGE_LIMB_IS_DECIMAL)
-		return tests_limbs_for(strlen(text)) + room;
-	return result ? room : 0;
 }
 
 /* Return a random number from 1 to @most. */
@@ -169,9 +161,12 @@ static void decimal(struct fib_call *call, const struct request *r)
 {
 	struct operand a = tests_read_operand(call, r->a, 0, true);
 	union fib_value f = { .big = a.number };
+	struct fib_call own = { .work = call->work }, before = *call;
 
 	protect(true);
-	do_decimal(call, &f, strtoul(r->b, NULL, 10));
+	do_decimal(&own, &f, strtoul(r->b, NULL, 10));
+	if (memcmp(&before, call, sizeof(before)))
+		printf(" ACCOUNT");
 	if (!strcmp(r->op, "decimal-w"))
 		print_work();
 	protect(false);
@@ -214,11 +209,9 @@ static void operate(struct fib_call *call, const struct request *r,
 	size_t old_size;
 	int err;
 
-	a = tests_read_operand(call, r->a, room_of(r->a, room, into_a),
-			       !into_a);
+	a = tests_read_operand(call, r->a, into_a ? room : 0, !into_a);
 	if (f->second == NUMBER)
-		b = tests_read_operand(call, r->b, room_of(r->b, room, into_b),
-				       !into_b);
+		b = tests_read_operand(call, r->b, into_b ? room : 0, !into_b);
 	if (into_a || into_b)
 		c = into_a ? a.number : b.number;
 	else if (STAGE_RESULT_IS_GROWN)
@@ -263,9 +256,7 @@ static void operate(struct fib_call *call, const struct request *r,
 			protect(false);
 			tests_free_operand(replaced);
 			*replaced = tests_read_operand(
-				call, into_a ? r->a : r->b,
-				room_of(into_a ? r->a : r->b, room, true),
-				false);
+				call, into_a ? r->a : r->b, room, false);
 			protect(true);
 			c = replaced->number;
 			blocks = allocator.blocks;

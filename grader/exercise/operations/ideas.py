@@ -28,7 +28,7 @@ from grader.exercise.build.stage_module import BuiltStage
 from grader.exercise.files import device, expected_values, stages
 from grader.exercise.files.stages import Stage
 from grader.exercise.files.tasks import COMPUTE, DECIMAL, UNITS, CountedCall, Idea
-from grader.exercise.operations import test_cases_decimal, test_program
+from grader.exercise.operations import test_cases, test_cases_decimal, test_program
 from grader.lab import failure_classification, module, plugin
 from grader.lab.machines import CountingMachine, Running
 from grader.lab.module import Kernel, Module, Recipe
@@ -78,8 +78,15 @@ RUNS = (9, 16)
 RATIOS, COMPARED = (0.02, 0.8), 0.25
 # If tasks.toml has a size of the second operand, the drawn size is at least this part of it.
 NEARLY = 0.95
-# The most bits by which a number is shifted.
-MOST_SHIFT = 63
+# A number with runs of equal words has runs of at most this many words.
+LONGEST_RUN = 40
+# Special contents of operands; each size is counted with random numbers, too. No upper bound
+# depends on the contents, unless a method goes through a factor bit by bit. Lower bounds are for
+# random numbers, because a right method may leave out zeros.
+FEW_ONES, RUNS_OF_WORDS = "with few one bits", "with runs of equal words"
+ITSELF = "a number with itself"
+# The bits by which a number is shifted: up to the first number, or one of the others.
+MOST_SHIFT, WHOLE_SHIFTS = 63, (0, 32, 64)
 # Where the result goes: a number with room for it, one of the operands, or a number without room.
 WITH_ROOM, INTO_FIRST, INTO_SECOND, WITHOUT_ROOM = range(4)
 # Operations with these names are called on digits in base 10^4.
@@ -254,7 +261,8 @@ def counts(
     left = [
         (one, call)
         for one in ordered
-        for call in sorted(_varied(stage, one, seed), key=lambda call: call.size)
+        for drawn in sorted(_varied(stage, one, seed), key=lambda call: call.size)
+        for call in (drawn, *_special(stage, drawn, seed))
     ]
     at_once = 1 if stage.traits.numbers else WORDS_AT_ONCE
     while left:
@@ -306,6 +314,25 @@ def _varied(stage: Stage, wanted: CountedCall, seed: int | None) -> list[Counted
         ratio = math.exp(drawing.uniform(*map(math.log, ends)))
         calls[i] = replace(calls[i], second=max(1, int(calls[i].size * ratio)))
     return calls
+
+
+def _special(stage: Stage, call: CountedCall, seed: int | None) -> list[CountedCall]:
+    """Return the call with special contents of its operands, or no call if there are none.
+
+    Without a seed, other methods are compared, which may be fast for special contents.
+    """
+    name = call.operation.removesuffix(IN_PLACE)
+    if seed is None or name not in ("add", "sub", "lshift", "mul", "square", DECIMAL):
+        return []
+    contents = [RUNS_OF_WORDS, *([FEW_ONES] if not stage.traits.decimal else [])]
+    if name == "mul" and stage.traits.slow:
+        contents = []
+    if call.operation in ("add", "mul") and not call.second:
+        contents.append(ITSELF)
+    if not contents:
+        return []
+    drawing = random.Random(f"{seed} {call} contents")
+    return [replace(call, contents=drawing.choice(contents))]
 
 
 def _multiplications(text: bytes) -> int:
@@ -389,10 +416,11 @@ def _asked(stage: Stage, call: CountedCall, seed: int) -> _Asked:
     modulus = expected_values.new_modulus(MODULUS_BITS)
     drawing = random.Random(f"{seed} {call.size}")
     state = drawing.getrandbits(63)
-    runs = RUNS if call.operation.startswith(DIGITS) else ONES
-    # A shift takes the same time whatever the bits are.
-    few = call.operation.endswith(SPARSE) or (call.operation == "lshift" and drawing.randrange(2))
-    ones = drawing.randint(*runs) if few else 0
+    ones = 0
+    if call.operation.endswith(SPARSE) or call.contents == FEW_ONES:
+        ones = drawing.randint(*(RUNS if call.operation.startswith(DIGITS) else ONES))
+    elif call.contents == RUNS_OF_WORDS:
+        ones = -test_cases.any_length(drawing, 1, LONGEST_RUN)
     shape = _shape(stage, call, drawing)
     words = operands(stage, call, shape, state, ones)
     extra = shape.extra
@@ -410,7 +438,7 @@ class _Shape:
     """The sizes of a counted call's operands, the place of its result, and its last argument."""
 
     first: int  # the size of the first operand in words, or n
-    second: int
+    second: int  # the size of the second operand, or 0 if it is the first one
     into: int  # WITH_ROOM, INTO_FIRST, INTO_SECOND or WITHOUT_ROOM
     extra: int  # the bits of a shift, or the limb that is added or subtracted
 
@@ -421,6 +449,8 @@ def _shape(stage: Stage, call: CountedCall, drawing: random.Random) -> _Shape:
     name = call.operation.removesuffix(IN_PLACE)
     if name in ("add", "mul") and drawing.randrange(2):
         first, second = second, first
+    if call.contents == ITSELF:
+        second = 0
     into = WITH_ROOM
     if call.operation.endswith(IN_PLACE):
         into = drawing.choice((INTO_FIRST, INTO_SECOND)) if name == "add" else INTO_FIRST
@@ -428,7 +458,7 @@ def _shape(stage: Stage, call: CountedCall, drawing: random.Random) -> _Shape:
         into = drawing.choice((WITH_ROOM, INTO_FIRST))
     elif name in ("mul", "square") and stage.traits.results == "grown":
         into = drawing.choice((WITH_ROOM, WITHOUT_ROOM))
-    extra = drawing.randint(1, MOST_SHIFT)
+    extra = drawing.choice((drawing.randint(1, MOST_SHIFT), drawing.choice(WHOLE_SHIFTS)))
     if name in ("increase", "decrease"):
         extra = drawing.randrange(drawing.choice((3, _base(stage))))
     return _Shape(first, second, into, extra)
@@ -562,18 +592,31 @@ def operands(
     found: list[list[int]] = []
     for least, size in zip(least_words, (shape.first, shape.second)):
         drawn: list[int] = []
-        for _ in range(ones or (1 if call.operation == COMPUTE else size)):
+        for _ in range(max(ones, 0) or (1 if call.operation == COMPUTE else size)):
             state = (state * 6364136223846793005 + 1442695040888963407) % 2**64
             drawn.append(state ^ state >> 32)
-        if ones:
+        if ones < 0:
+            drawn = _with_runs(drawn, -ones, base)
+        if ones > 0:
             row = [0] * (size - 1) + [least]
             for place in (word % (64 * size - 2) for word in drawn):
                 row[place // 64] |= 1 << place % 64
         else:
             row = [word % base for word in drawn]
-            row[-1] = (row[-1] % least + least) >> drop
+            if size:
+                row[-1] = (row[-1] % least + least) >> drop
         found.append(row)
-    return found[0], found[1]
+    return found[0], found[1] if shape.second else found[0]
+
+
+def _with_runs(drawn: list[int], longest: int, base: int) -> list[int]:
+    """Return words of which runs of at most `longest` are 0, or the largest word, or random."""
+    words: list[int] = []
+    while len(words) < len(drawn):
+        at = len(words)
+        kind, length = drawn[at] % 3, 1 + (drawn[at] >> 2) % longest
+        words += {0: [0] * length, 1: [base - 1] * length}.get(kind, drawn[at : at + length])
+    return words[: len(drawn)]
 
 
 def _residue(words: list[int], base: int, modulus: int) -> int:
@@ -640,8 +683,9 @@ def _most_in_kernel(cost: OperationCost, call: CountedCall) -> int:
 def _bound_broken(idea: Idea, counted: OperationCost) -> str:
     """Return a description of the bound that a count violates; "" if it is within both bounds."""
     took = getattr(counted, idea.unit)
-    least, at_most = idea.bounds(counted.at or idea.takes)
-    if took < least:
+    call = counted.at or idea.takes
+    least, at_most = idea.bounds(call)
+    if took < least and not call.contents:
         return f"at least {least:,}"
     return f"at most {at_most:,}" if took > at_most else ""
 

@@ -62,6 +62,8 @@ _MOST_SUM, _MOST_PRODUCT = 100_000, 60_000
 # A number of this many bits does not fit on the stack of a call. So no stage can do without memory,
 # even if its largest F(n) would fit there.
 _BEYOND_STACK = 8 * 4096 + 1024
+# How many lengths of each octave are drawn if operations take little time.
+_IN_AN_OCTAVE = 3
 # The largest buffer for the digits of a number, in bytes, and as a multiple of their number.
 _MOST_ROOM, _MOST_ROOM_TIMES = 1 << 22, 1000
 
@@ -98,7 +100,7 @@ def announcements(rng: random.Random, stage: Stage, operation: str) -> Iterator[
         for both in _announced_lengths(rng, longest(stage, _MOST_PRODUCT, 2)):
             bits = both[0]
             rng.shuffle(both)
-            a, b = (1 << length | rng.getrandbits(length) for length in both)
+            a, b = (_of_length(rng, length + 1) for length in both)
             factors = (a, b) if verb == "mul" else (a,)
             words = tuple(f"{factor:{form}}" for factor in factors)
             product = a * b if verb == "mul" else a * a
@@ -129,7 +131,7 @@ def _announced_decimals(rng: random.Random, stage: Stage) -> Iterator[OperationC
     most = longest(stage, _MOST_PRODUCT // 2)
     for ends in (_SHORT_ANNOUNCED, first), (first, second), (second, most):
         bits = any_length(rng, *ends)
-        number = 1 << bits | rng.getrandbits(bits)
+        number = _of_length(rng, bits + 1)
         text = str(number)
         work = partial(_decimal_work, stage, number)
         yield OperationCase(f"decimal-w {number:x} {len(text)}", text, bits, work=work)
@@ -164,14 +166,23 @@ def _work(stage: Stage, factors: tuple[str, ...], digits: int) -> tuple[float, f
         both = _bitwise(stage, a, b, bits), _bitwise(stage, b, a, bits)
         return _LEAST_ANNOUNCED * min(both), _MOST_ANNOUNCED * max(both)
     # A square needs the products above the diagonal, but may be computed like a product. A loop may
-    # begin or end one step earlier.
-    work = a_size * b_size if len(factors) == 2 else a_size * (a_size - 1) / 2
+    # begin or end one step earlier. Rows for limbs that are 0 may be left out.
+    a_rows, b_rows = (_nonzero_limbs(text, digits) for text in (a, b))
+    work: float = min(a_rows * b_size, b_rows * a_size)
+    if len(factors) == 1:
+        work = a_rows * (a_rows - 1) / 2
     most = a_size * b_size
     if stage.traits.decimal:  # as many for each column as for the longest
         most = (a_size + b_size) * min(a_size, b_size)
     if stage.traits.subquadratic:  # Karatsuba's method; the kit's leaves have 21 limbs or more
         work *= 0.75 ** max(0, math.log2(min(a_size, b_size) / _LEAF))
     return _LEAST_ANNOUNCED * work - max(a_size, b_size), _MOST_ANNOUNCED * most + a_size + b_size
+
+
+def _nonzero_limbs(text: str, digits: int) -> int:
+    """Return how many limbs of a number in text form, each of some digits, are not 0."""
+    ends = range(len(text), 0, -digits)
+    return sum(bool(text[max(0, end - digits) : end].strip("0")) for end in ends)
 
 
 def _bitwise(stage: Stage, a: str, b: str, limb_bits: int) -> int:
@@ -285,7 +296,8 @@ def _binary(
         operands = [*pairs(rng, _EDGES, list(_numbers(rng, 60)))]
         large = list(_long(rng, longest(stage, most, part)))
         operands += [(a, rng.choice(large)) for a in large]
-        operands += _related(rng, longest(stage, most, part))
+        for _ in range(1 if stage.traits.slow else _IN_AN_OCTAVE):
+            operands += _related(rng, longest(stage, most, part))
         operands += [(a, a ^ 1) for a in beyond_stack(rng, stage, part)]
         for a, b in operands:
             x, y = (max(a, b), min(a, b)) if ordered else (a, b)
@@ -326,7 +338,7 @@ def _shift(stage: Stage, a: int, bits: int) -> Iterator[OperationCase]:
 
 def _squares(rng: random.Random, stage: Stage) -> Iterator[OperationCase]:
     most = longest(stage, _MOST_PRODUCT, 2)
-    every = (_of_length(rng, bits) for bits in octaves(rng, 64, most))
+    every = (_of_length(rng, bits) for _ in range(_IN_AN_OCTAVE) for bits in octaves(rng, 64, most))
     for a in (*_numbers(rng, 100), *_long(rng, most), *every):
         yield OperationCase(f"square {a:x}", f"{a * a:x}", a.bit_length())
 

@@ -212,6 +212,8 @@ def _fault(tried: OperationCase, sign: str, answer: str) -> str:
         return f"{asked}: when an allocation fails, the result changes; it must keep its old value"
     if "CHANGED" in words:
         return f"{asked} has changed its operand"
+    if "ACCOUNT" in words:
+        return f"{asked} uses the account of the number; use call, the account of this call"
     message = _no_number(words)
     if message:
         return f"{asked}: {message}"

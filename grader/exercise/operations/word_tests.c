@@ -2,7 +2,11 @@
 /*
  * The unit tests of stages 1 and 2, whose numbers are one word.
  */
+#include <sys/mman.h>
+
 #include "unit_tests.h"
+
+#define PAGE 4096
 
 void print_value(const union fib_value *f)
 {
@@ -11,10 +15,16 @@ void print_value(const union fib_value *f)
 
 void run(struct fib_call *call, const struct request *r)
 {
-	union fib_value f = { .word = strtoull(r->a, NULL, 16) };
+	static _Alignas(PAGE) char page[PAGE];
+	union fib_value *f = (void *)page;
 
-	if (!strcmp(r->op, "decimal"))
-		do_decimal(call, &f, strtoul(r->b, NULL, 10));
-	else
+	if (strcmp(r->op, "decimal")) {
 		printf("UNKNOWN");
+		return;
+	}
+	/* A function that writes to the number ends the program. */
+	mprotect(page, PAGE, PROT_READ | PROT_WRITE);
+	f->word = strtoull(r->a, NULL, 16);
+	mprotect(page, PAGE, PROT_READ);
+	do_decimal(call, f, strtoul(r->b, NULL, 10));
 }

@@ -38,13 +38,18 @@ static void print_text(const unsigned char *text, size_t size)
 	putchar('\n');
 }
 
-/* Replace the escapes in TEXT in place. Return its size. */
+/* Replace the escapes in TEXT in place, see texts.py. Return its size. */
 static size_t unescape(char *text)
 {
 	char *to = text;
 
 	for (const char *from = text; *from; from++) {
-		if (from[0] == '\\' && from[1]) {
+		unsigned int byte;
+
+		if (sscanf(from, "\\x%2x", &byte) == 1) {
+			*to++ = (char)byte;
+			from += 3;
+		} else if (from[0] == '\\' && from[1]) {
 			from++;
 			*to++ = *from == 'n' ? '\n' :
 				*from == '_' ? ' ' :

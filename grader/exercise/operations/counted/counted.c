@@ -14,9 +14,12 @@
  *	create		create three numbers of SIZE words
  *	a number	an operation of enum tested_operation in
  *			bignum_adapter.h, on random numbers of SIZE and SECOND
- *			words. Below its top bit a number has ONES one bits at
- *			random places, unless ONES is 0; for an operation on digits,
- *			the first number then has runs of ONES zeros. If INTO is 1 or 2,
+ *			words; if SECOND is 0, the first one is both. If ONES is
+ *			more than 0, a number has ONES one bits at random places
+ *			below its top bit; for an operation on digits, the first
+ *			number then has runs of ONES zeros. If ONES is negative,
+ *			a number has runs of up to -ONES words that are 0, the
+ *			largest word, or random. If INTO is 1 or 2,
  *			the result replaces the first or the second number; if
  *			it is 3, it goes to a number that must grow. EXTRA is
  *			the number of bits of a shift, or the limb that is
@@ -81,7 +84,7 @@ struct request {
 	enum tested_operation what;
 	u64 size, second; /* in words */
 	u64 seed, modulus;
-	unsigned int ones;
+	int ones;
 	enum { WITH_ROOM, INTO_FIRST, INTO_SECOND, WITHOUT_ROOM } into;
 	u64 extra;
 };
@@ -163,15 +166,17 @@ static void put_word(struct limbs a, size_t i, u64 word)
 
 /*
  * Fill @a with random words. The top word is from @least to 2 * @least, without
- * its lowest @drop bits. If @ones is not 0, the number has at most @ones one
- * bits, and those of @least. operands() in ideas.py does the same.
+ * its lowest @drop bits. If @ones is more than 0, the number has at most @ones
+ * one bits, and those of @least; if it is negative, the words are runs of up to
+ * -@ones words, see struct request. operands() in ideas.py does the same.
  */
-static void fill(struct limbs a, u64 least, u64 *state, unsigned int ones,
+static void fill(struct limbs a, u64 least, u64 *state, int ones,
 		 unsigned int drop)
 {
-	size_t words = a.size * a.bytes / 8;
+	size_t words = a.size * a.bytes / 8, end = 0;
+	u64 kind = 0;
 
-	if (ones) {
+	if (ones > 0) {
 		memset(a.limb, 0, 8 * words);
 		put_word(a, words - 1, least);
 		while (ones--) {
@@ -184,6 +189,12 @@ static void fill(struct limbs a, u64 least, u64 *state, unsigned int ones,
 	for (size_t i = 0; i != words; i++) {
 		u64 word = random_word(state);
 
+		if (ones < 0 && i == end) {
+			kind = word % 3;
+			end += 1 + (word >> 2) % -ones;
+		}
+		if (ones < 0 && kind < 2)
+			word = kind ? BASE - 1 : 0; /* ~0 if BASE is 0 */
 		if (BASE)
 			word %= BASE;
 		if (i + 1 == words)
@@ -194,8 +205,7 @@ static void fill(struct limbs a, u64 least, u64 *state, unsigned int ones,
 
 /* Make @a a random number of @words words, as fill() does. Return its limbs. */
 static struct limbs random_number(struct bignum *a, size_t words, u64 least,
-				  u64 *state, unsigned int ones,
-				  unsigned int drop)
+				  u64 *state, int ones, unsigned int drop)
 {
 	struct limbs limbs = room_of(a, words);
 
@@ -272,8 +282,10 @@ static void answer_digits(const char *digits, ssize_t ret, size_t bound,
 /* A word has at most 20 decimal digits. */
 #define WORD_DIGITS 20
 
-static void count_decimal(u64 words, u64 seed, size_t bound, u64 modulus)
+static void count_decimal(const struct request *ask)
 {
+	u64 words = ask->size, seed = ask->seed, modulus = ask->modulus;
+	size_t bound = ask->extra;
 	struct fib_account account = FIB_ACCOUNT(account);
 	size_t size = words * 8 / tested_limb_bytes();
 	char *digits = kvmalloc(bound, GFP_KERNEL);
@@ -286,7 +298,7 @@ static void count_decimal(u64 words, u64 seed, size_t bound, u64 modulus)
 	if (!create(&account.call, number, size))
 		goto release;
 	f.big = number[0];
-	random_number(number[0], words, HALF, &seed, 0, dropped(seed));
+	random_number(number[0], words, HALF, &seed, ask->ones, dropped(seed));
 	begin(&account);
 	ret = fib_decimal(&account.call, &f, digits, bound);
 	end(&account);
@@ -336,15 +348,17 @@ static void count_numbers(const struct request *ask)
 			      drop); /* its operand, too */
 	first = random_number(number[0], ask->size, HALF, &seed, ask->ones,
 			      drop);
-	second = random_number(number[1], ask->second, HALF / 2, &seed,
-			       ask->ones, drop);
+	second = ask->second ? random_number(number[1], ask->second, HALF / 2,
+					     &seed, ask->ones, drop) :
+			       first;
 	if (ask->what == TESTED_DIV5) {
 		u64 lowest = *(u64 *)first.limb;
 
 		put_word(first, 0, lowest - lowest % 5); /* as for a fifth */
 	}
 	begin(&account);
-	ret = tested_operate(ask->what, &c, number[0], number[1], word);
+	ret = tested_operate(ask->what, &c, number[0],
+			     number[ask->second ? 1 : 0], word);
 	if (!ret && c)
 		result = limbs_of(c);
 	end(&account);
@@ -509,7 +523,7 @@ static void count_create(u64 words)
 {
 }
 
-static void count_decimal(u64 words, u64 seed, size_t bound, u64 modulus)
+static void count_decimal(const struct request *ask)
 {
 }
 
@@ -545,7 +559,7 @@ static int ask_set(const char *value, const struct kernel_param *kp)
 	unsigned int what, into;
 	char verb[16];
 
-	if (sscanf(value, "%15s %llu %llu %llu %u %u %llu %llu", verb,
+	if (sscanf(value, "%15s %llu %llu %llu %d %u %llu %llu", verb,
 		   &ask.size, &ask.second, &ask.seed, &ask.ones, &into,
 		   &ask.extra, &ask.modulus) != 8 ||
 	    into > WITHOUT_ROOM || !ask.modulus || ask.modulus >> 32)
@@ -555,7 +569,7 @@ static int ask_set(const char *value, const struct kernel_param *kp)
 	if (!strcmp(verb, "compute")) {
 		count_compute(ask.size, ask.modulus);
 	} else if (!strcmp(verb, "decimal")) {
-		count_decimal(ask.size, ask.seed, ask.extra, ask.modulus);
+		count_decimal(&ask);
 	} else if (!strcmp(verb, "create")) {
 		count_create(ask.size);
 	} else if (!kstrtouint(verb, 10, &what)) {
