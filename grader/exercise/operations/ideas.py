@@ -78,13 +78,15 @@ RUNS = (9, 16)
 RATIOS, COMPARED = (0.02, 0.8), 0.25
 # If tasks.toml has a size of the second operand, the drawn size is at least this part of it.
 NEARLY = 0.95
+# The most bytes that are free behind the digits of a number.
+LARGEST_ROOM = 1 << 20
 # A number with runs of equal words has runs of at most this many words.
 LONGEST_RUN = 40
 # Special contents of operands; each size is counted with random numbers, too. No upper bound
 # depends on the contents, unless a method goes through a factor bit by bit. Lower bounds are for
 # random numbers, because a right method may leave out zeros.
 FEW_ONES, RUNS_OF_WORDS = "with few one bits", "with runs of equal words"
-ITSELF = "a number with itself"
+ITSELF, EQUAL_WORDS = "a number with itself", "with equal words below the top one"
 # The bits by which a number is shifted: up to the first number, or one of the others.
 MOST_SHIFT, WHOLE_SHIFTS = 63, (0, 32, 64)
 # Where the result goes: a number with room for it, one of the operands, or a number without room.
@@ -327,12 +329,12 @@ def _special(stage: Stage, call: CountedCall, seed: int | None) -> list[CountedC
     contents = [RUNS_OF_WORDS, *([FEW_ONES] if not stage.traits.decimal else [])]
     if name == "mul" and stage.traits.slow:
         contents = []
+    if name in ("add", "sub", "mul"):
+        contents.append(EQUAL_WORDS)
     if call.operation in ("add", "mul") and not call.second:
         contents.append(ITSELF)
-    if not contents:
-        return []
     drawing = random.Random(f"{seed} {call} contents")
-    return [replace(call, contents=drawing.choice(contents))]
+    return [replace(call, contents=drawing.choice(contents))] if contents else []
 
 
 def _multiplications(text: bytes) -> int:
@@ -425,10 +427,16 @@ def _asked(stage: Stage, call: CountedCall, seed: int) -> _Asked:
     words = operands(stage, call, shape, state, ones)
     extra = shape.extra
     if call.operation == DECIMAL:
-        extra = drawing.choice((0, drawing.randrange(10 * call.size))) + _digits(stage, words[0])
+        rooms = (
+            0,
+            drawing.randrange(10 * call.size),
+            test_cases.any_length(drawing, 1, LARGEST_ROOM),
+        )
+        extra = drawing.choice(rooms) + _digits(stage, words[0])
+    alike = call.contents == EQUAL_WORDS
     request = (
-        f"{_verb(call.operation)} {shape.first} {shape.second} {state} {ones} {shape.into}"
-        f" {extra} {modulus}"
+        f"{_verb(call.operation)} {shape.first} {shape.second} {state} {ones} {alike:d}"
+        f" {shape.into} {extra} {modulus}"
     )
     return _Asked(call, request, _right(stage, call, shape, words, modulus, ones))
 
@@ -590,8 +598,11 @@ def operands(
     if call.operation == DIFFERENCE:
         least_words.reverse()
     found: list[list[int]] = []
+    same = state
     for least, size in zip(least_words, (shape.first, shape.second)):
         drawn: list[int] = []
+        if call.contents == EQUAL_WORDS:
+            state = same
         for _ in range(max(ones, 0) or (1 if call.operation == COMPUTE else size)):
             state = (state * 6364136223846793005 + 1442695040888963407) % 2**64
             drawn.append(state ^ state >> 32)

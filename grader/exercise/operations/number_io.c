@@ -10,12 +10,12 @@
 
 #define DECIMAL STAGE_LIMB_IS_DECIMAL
 /*
- * The numbers that one call creates, at most, and mostly. Binary numbers that
- * are preallocated are created several at a time, to test that each has its own
- * limbs.
+ * Binary numbers that are preallocated are created several at a time, to test
+ * that each has its own limbs: mostly two, and up to MOST_AT_A_TIME short ones.
  */
-#define MOST_AT_A_TIME (STAGE_RESULT_IS_PREALLOCATED && !DECIMAL ? 9 : 1)
-#define AT_A_TIME (MOST_AT_A_TIME > 1 ? 2 : 1)
+#define SEVERAL (STAGE_RESULT_IS_PREALLOCATED && !DECIMAL)
+#define MOST_AT_A_TIME 70
+#define SHORT_LIMBS 24
 /*
  * The initial bytes of a decimal result. They form an invalid limb, so that a
  * limb that is not written is found.
@@ -84,8 +84,10 @@ static u64 limb_at(const void *limbs, size_t i)
 struct bignum *tests_new_number(struct fib_call *call, size_t size)
 {
 	static size_t created;
-	size_t numbers =
-		created % 8 ? AT_A_TIME : 1 + created / 8 % MOST_AT_A_TIME;
+	size_t most = size > SHORT_LIMBS ? 9 : MOST_AT_A_TIME;
+	size_t numbers = !SEVERAL    ? 1 :
+			 created % 8 ? 2 :
+				       1 + created / 8 * 7 % most;
 	size_t limb_bytes = form_of_limbs()->bytes;
 	struct bignum *a = tested_create(call, numbers, size);
 	bool it_returns_a_number_or_ENOMEM =
@@ -105,7 +107,7 @@ struct bignum *tests_new_number(struct fib_call *call, size_t size)
 	}
 	if (DECIMAL)
 		memset(tested_limbs(a), FILL, size * limb_bytes);
-	if (MOST_AT_A_TIME == 1)
+	if (!SEVERAL)
 		return a;
 	for (size_t i = 0; i < numbers; i++) {
 		struct bignum *each = tested_at(a, i);

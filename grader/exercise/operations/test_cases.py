@@ -134,7 +134,8 @@ def _announced_decimals(rng: random.Random, stage: Stage) -> Iterator[OperationC
         number = _of_length(rng, bits + 1)
         text = str(number)
         work = partial(_decimal_work, stage, number)
-        yield OperationCase(f"decimal-w {number:x} {len(text)}", text, bits, work=work)
+        for room in len(text), large_room(rng, len(text)):
+            yield OperationCase(f"decimal-w {number:x} {room}", text, bits, work=work)
 
 
 def _decimal_work(stage: Stage, number: int, digits: int) -> tuple[float, float]:

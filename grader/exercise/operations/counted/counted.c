@@ -6,7 +6,7 @@
  *
  * The parameter "ask" takes a request, and returns the answer when it is read:
  *
- *	WHAT SIZE SECOND SEED ONES INTO EXTRA MODULUS
+ *	WHAT SIZE SECOND SEED ONES ALIKE INTO EXTRA MODULUS
  *
  *	compute		fib_compute() of F(SIZE) between the marks
  *	decimal		fib_decimal() of a random number of SIZE words of 8 bytes,
@@ -19,7 +19,8 @@
  *			below its top bit; for an operation on digits, the first
  *			number then has runs of ONES zeros. If ONES is negative,
  *			a number has runs of up to -ONES words that are 0, the
- *			largest word, or random. If INTO is 1 or 2,
+ *			largest word, or random. If ALIKE is 1, both numbers have
+ *			the same words below the top word. If INTO is 1 or 2,
  *			the result replaces the first or the second number; if
  *			it is 3, it goes to a number that must grow. EXTRA is
  *			the number of bits of a shift, or the limb that is
@@ -85,6 +86,7 @@ struct request {
 	u64 size, second; /* in words */
 	u64 seed, modulus;
 	int ones;
+	unsigned int alike;
 	enum { WITH_ROOM, INTO_FIRST, INTO_SECOND, WITHOUT_ROOM } into;
 	u64 extra;
 };
@@ -348,6 +350,8 @@ static void count_numbers(const struct request *ask)
 			      drop); /* its operand, too */
 	first = random_number(number[0], ask->size, HALF, &seed, ask->ones,
 			      drop);
+	if (ask->alike)
+		seed = ask->seed;
 	second = ask->second ? random_number(number[1], ask->second, HALF / 2,
 					     &seed, ask->ones, drop) :
 			       first;
@@ -559,9 +563,9 @@ static int ask_set(const char *value, const struct kernel_param *kp)
 	unsigned int what, into;
 	char verb[16];
 
-	if (sscanf(value, "%15s %llu %llu %llu %d %u %llu %llu", verb,
-		   &ask.size, &ask.second, &ask.seed, &ask.ones, &into,
-		   &ask.extra, &ask.modulus) != 8 ||
+	if (sscanf(value, "%15s %llu %llu %llu %d %u %u %llu %llu", verb,
+		   &ask.size, &ask.second, &ask.seed, &ask.ones, &ask.alike,
+		   &into, &ask.extra, &ask.modulus) != 9 ||
 	    into > WITHOUT_ROOM || !ask.modulus || ask.modulus >> 32)
 		return -EINVAL;
 	ask.into = into;
