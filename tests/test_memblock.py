@@ -79,6 +79,7 @@ def mode(fault: Fault) -> str:
     return str(getattr(runner, fault.options.get("mode", "ALL"), fault.options.get("mode")))
 
 
+@pytest.mark.sampled
 @pytest.mark.once
 @pytest.mark.parametrize("fault", catalogue.found_by("random test"), ids=lambda fault: fault.name)
 def test_the_kernels_tests_let_a_fault_pass_and_the_random_test_does_not(
@@ -291,6 +292,7 @@ ESTIMATED = """
 """
 
 
+@pytest.mark.sampled
 @pytest.mark.once
 @pytest.mark.parametrize(
     ("body", "name"),
@@ -396,6 +398,7 @@ static void moved(struct memblock_region *from, struct memblock_region *to, unsi
 """
 
 
+@pytest.mark.sampled
 @pytest.mark.once
 @pytest.mark.parametrize("name", MOVES)
 def test_the_regions_may_be_many_and_move_in_place(

@@ -19,6 +19,7 @@ from grader.lab.module import Kernel
 SEEDS = [1, *(pytest.param(seed, marks=pytest.mark.long) for seed in range(2, 21))]
 
 
+@pytest.mark.sampled
 @pytest.mark.once
 @pytest.mark.machine
 @pytest.mark.parametrize("seed", SEEDS)

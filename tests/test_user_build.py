@@ -73,6 +73,7 @@ def stage_with(fault: Fault, folder: Path) -> Path:
     return copy.rename(copy.with_name(f"5-{fault.name}"))
 
 
+@pytest.mark.sampled
 @pytest.mark.once
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.name)
 def test_sanitize_finds(fault: Fault, tmp_path: Path) -> None:
