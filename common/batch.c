@@ -38,14 +38,30 @@ void answer(long long ret)
 	printf("%lld\n", ret < 0 ? (long long)-errno : ret);
 }
 
+/*
+ * Map pages of a file in memory, so that memory_vary() can remove them from the
+ * page table while they keep their bytes.
+ */
+static void *map_pages(size_t size)
+{
+	int fd = memfd_create("pages", MFD_CLOEXEC);
+	void *pages = MAP_FAILED;
+
+	if (fd >= 0 && !ftruncate(fd, (off_t)size))
+		pages = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd,
+			     0);
+	if (fd >= 0)
+		close(fd);
+	return pages;
+}
+
 bool memory_map(struct memory *m, size_t size, const char *where)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE), there, mapped;
 	void *pages;
 
 	m->size = (size / page + 2) * page;
-	pages = mmap(NULL, m->size, PROT_READ | PROT_WRITE,
-		     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	pages = map_pages(m->size);
 	if (pages == MAP_FAILED) {
 		answer(-1);
 		return false;
@@ -72,6 +88,15 @@ bool memory_map(struct memory *m, size_t size, const char *where)
 	return true;
 }
 
+void memory_vary(const struct memory *m)
+{
+	static bool absent;
+
+	absent = !absent;
+	if (absent)
+		madvise(m->pages, m->size, MADV_DONTNEED);
+}
+
 void memory_unmap(const struct memory *m)
 {
 	munmap(m->pages, m->size);
@@ -91,6 +116,7 @@ size_t read_into(const struct request *r, bool has_offset,
 	ssize_t ret;
 	int err;
 
+	memory_vary(m);
 	if (has_offset)
 		ret = pread(file(r), m->address, size, (off_t)number(r, 3));
 	else

@@ -90,6 +90,12 @@ struct memory {
 bool memory_map(struct memory *m, size_t size, const char *where);
 void memory_unmap(const struct memory *m);
 
+/*
+ * Remove the pages from the page table before each second call. They keep their
+ * bytes, but a driver that accesses them makes the kernel map them again.
+ */
+void memory_vary(const struct memory *m);
+
 /* Return the number of mapped bytes from @m->address on. */
 size_t memory_mapped(const struct memory *m);
 

@@ -3,7 +3,7 @@
  * The contract between the driver and a stage.
  *
  * A stage is the arithmetic behind /dev/fibonacci. It defines fib_compute,
- * fib_decimal, fib_limbs and fib_release, and no other global symbol. It keeps
+ * fib_decimal, fib_limbs and fib_release, and no name of the kernel. It keeps
  * no data between two calls (no writable static data), allocates memory only by
  * fib_alloc, and reports its work by fib_account_work (from stage 3 on; stages 1
  * and 2 need not call it). It divides no 128-bit numbers, because the kernel has

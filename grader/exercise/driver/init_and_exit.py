@@ -15,11 +15,10 @@ from grader.exercise.files import driver_device
 
 # An init function must make fewer steps than this. A step is a call that can fail.
 MOST_STEPS = 24
-# One of these errors is drawn for each step that fails, so that init cannot return a fixed one. By
-# default it is EUSERS. Half of them are less than EINVAL.
-RARE_ERRORS = (errno.EISNAM, errno.ENFILE, errno.EMLINK, errno.ENOTUNIQ, errno.EXFULL, errno.EDOM,
-               errno.ESRCH, errno.ENXIO, errno.E2BIG, errno.ENOEXEC, errno.ECHILD,
-               errno.EXDEV)  # fmt: skip
+# Each step fails with these errors, which the kernel's functions often return, and with another
+# one, so that init can neither return a fixed error nor leave one out.
+USUAL_ERRORS = (errno.ENOMEM, errno.EBUSY, errno.EEXIST, errno.EINVAL, errno.ENODEV)
+OTHER_ERRORS = sorted(set(errno.errorcode) - {*USUAL_ERRORS})
 CHARACTER_DEVICE = "20600"  # The mode of a character device for root only.
 WHILE_OPEN = (
     DriverCase(f"open {driver_device.NODE}", "open 0 rw", "0"),
@@ -60,7 +59,10 @@ def _each_step_fails(
         raise wrong(LOAD, "init", f"fewer than {MOST_STEPS} steps", f"{len(can_fail)}")
     for number, step in enumerate(can_fail, 1):
         # A driver could change the parameter "fail", so a step that does not fail is a fault.
-        if step.name != but and not _with_failing_step(session, number, step.name, memory):
+        errors = (random.choice(OTHER_ERRORS), *USUAL_ERRORS)
+        if step.name != but and not all(
+            _with_failing_step(session, number, step.name, memory, error) for error in errors
+        ):
             where = f"init, when {_in_words(step.name)} fails"
             raise wrong(LOAD, where, "the failure that check caused", "no call that failed")
 
@@ -111,14 +113,15 @@ def _owner(session: DriverSession) -> None:
         raise wrong(LOAD, "the file operations", "owner is THIS_MODULE", "another owner, or none")
 
 
-def _with_failing_step(session: DriverSession, number: int, name: str, memory: bool) -> bool:
+def _with_failing_step(
+    session: DriverSession, number: int, name: str, memory: bool, wanted: int
+) -> bool:
     """Return whether the step existed and failed. memory: init must also free the notebook.
 
-    number counts the steps that can fail, from 1; name is this step's name.
+    number counts the steps that can fail, from 1; name is this step's name; wanted is its error.
     """
-    drawn = random.choice(RARE_ERRORS)
     error = session.load(
-        f"fail={number} error={drawn}", title=f"init, when {_in_words(name)} fails"
+        f"fail={number} error={wanted}", title=f"init, when {_in_words(name)} fails"
     )
     trace = session.steps()
     failed = next((step for step in trace if step.kind == "!"), None)

@@ -47,6 +47,10 @@ BOTH = tuple(file for file, mode in MODES.items() if mode == "rw")
 # calls may not. So the calls for this test change nothing in either case.
 FAILS = (1, 2)
 LONGEST_WRITE = 60  # The client's texts have less than 64 bytes.
+# Types of the requests that fs/ioctl.c answers for all files, and those with the type of first.h.
+TYPES_OF_KERNEL = (0x00, 0x15, ord("T"), ord("X"), 0x94)
+REQUESTS_OF_FILES = (0x80086601, 0x40086602, 0xC020660B)  # FS_IOC_GETFLAGS, SETFLAGS, FIEMAP
+LONGEST_STORE = 4095  # The kernel passes at most one page to an attribute.
 LARGEST_CALL = (1 << 31) - 4096  # bytes, Linux's MAX_RW_COUNT
 ROUNDS = 2  # The number of calls of each kind in one state of the notebook.
 LARGEST = texts.word(str(MAX_N))
@@ -384,6 +388,13 @@ class _Drawing:
         drawn = [str(self._size(64)) for _ in range(4)]
         for text in (*drawn, "256", f"{1 << 32}", f"{1 << 63}", f"{1 << 64}", f"-{1 << 64}"):
             self.add("calls takes 0 only", f"store calls {text}", EINVAL)
+        # Long texts that are 0 except for one digit or another character.
+        for bits in range(4, LONGEST_STORE.bit_length()):
+            size = self.random.randrange(1 << bits, min(2 << bits, LONGEST_STORE + 1))
+            text = self.random.choice(("1", "x", "-", "9"))
+            place = self.random.choice((0, size - 1, self.random.randrange(size)))
+            request = f"longstore calls {text} {size} {place}"
+            self.add("calls takes 0 only", request, EINVAL)
 
     def info_into_none(self) -> None:
         self.add("INFO into no memory", f"info {self.file} null", EFAULT)
@@ -402,7 +413,8 @@ class _Drawing:
     def unknown_requests(self) -> None:
         """Make requests that differ from a known one in a bit, in one or two fields, or in all.
 
-        The fields are those of <asm/ioctl.h>. The kernel answers none of these requests itself.
+        The fields are those of <asm/ioctl.h>. Requests that the kernel may answer itself, such as
+        FIONBIO, are left out.
         """
         changes = [1 << bit for bit in range(32)]
         fields = ((0, 8), (8, 8), (16, 14), (30, 2))
@@ -415,6 +427,8 @@ class _Drawing:
         for number in {one ^ change for one, change in itertools.product(known, changes)} - {
             *known
         }:
+            if (number >> 8 & 0xFF) in TYPES_OF_KERNEL or number in REQUESTS_OF_FILES:
+                continue
             memory = self.random.choice(("", " memory"))
             request = f"ioctl {self.file} {number:#x}{memory}"
             self.cases.append(case("an unknown request", request, ENOTTY))

@@ -40,11 +40,14 @@ from grader.exercise.files import driver_device
 from grader.exercise.files.stages import Stage
 from grader.exercise.files.tasks import course
 from grader.exercise.operations import test_program
-from grader.lab import machines
 from grader.lab.machines import Machine
+from grader.lab.qemu import EMULATED_ARGUMENTS, GUARDED_CPU, Qemu
 
-# The machine for two callers, if the machine of the other tests has one CPU.
-TWO_CPUS = "qemu-smp"
+# The machine for two callers, if the machine of the other tests has one CPU. Callers run on each of
+# the four CPUs, because a driver could choose its lock by the number of its CPU.
+FOUR_CPUS = Qemu(
+    "qemu-smp with four CPUs", "", ("-accel", "tcg"), 4, EMULATED_ARGUMENTS, GUARDED_CPU
+)
 # The number of words of a struct first_file that blocks.c reports.
 REPORTED = 32
 NOT_TRIED = Finding("wrong", "not tried", kind=Code.NOT_TRIED)
@@ -307,7 +310,7 @@ class _Outcome:
 
 def _with_two_cpus(machine: Machine) -> Machine:
     """Return the machine for two callers: this machine, if it has two CPUs."""
-    return machines.get(TWO_CPUS) if machine.cpus < 2 else machine
+    return FOUR_CPUS if machine.cpus < 2 else machine
 
 
 def build_raced(stage: Stage, machine: Machine) -> BuiltStage:

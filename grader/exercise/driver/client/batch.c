@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <sched.h>
 #include <semaphore.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -100,6 +101,7 @@ static void do_write(const struct request *r, bool has_offset)
 		return;
 	memset(m.pages, '9', m.size);
 	memcpy(m.address, text, size);
+	memory_vary(&m);
 	ret = has_offset ? pwrite(file(r), m.address, size, number(r, 3)) :
 			   write(file(r), m.address, size);
 	err = errno;
@@ -161,6 +163,7 @@ static void do_bad_write(const struct request *r)
 	memset(m.pages, '0', m.size);
 	if (!strcmp(word(r, 4), "end"))
 		m.address[1] = '\0';
+	memory_vary(&m);
 	answer(write(file(r), m.address, size));
 	memory_unmap(&m);
 }
@@ -198,6 +201,7 @@ static void do_info(const struct request *r)
 
 	if (!memory_map(&m, sizeof(info), word(r, 2)))
 		return;
+	memory_vary(&m);
 	ret = ioctl(file(r), FIRST_IOC_INFO, m.address);
 	if (ret || memory_mapped(&m) < sizeof(info)) {
 		answer(ret);
@@ -259,6 +263,24 @@ static void do_store(const struct request *r)
 
 	snprintf(text, sizeof(text), "%s", word(r, 2));
 	put_text(open_attribute(word(r, 1), O_WRONLY), text, unescape(text));
+}
+
+/* Store zeros, with a text at a place in them. */
+static void do_long_store(const struct request *r)
+{
+	const char *text = word(r, 2);
+	size_t size = (size_t)number(r, 3), place = (size_t)number(r, 4);
+	char *zeros = malloc(size);
+
+	if (!zeros || place + strlen(text) > size) {
+		answer((errno = EINVAL, -1));
+		free(zeros);
+		return;
+	}
+	memset(zeros, '0', size);
+	memcpy(zeros + place, text, strlen(text));
+	put_text(open_attribute(word(r, 1), O_WRONLY), zeros, size);
+	free(zeros);
 }
 
 static void do_stat(const struct request *r)
@@ -510,6 +532,8 @@ static bool serve_here(const struct request *r)
 		do_show(r);
 	else if (!strcmp(verb, "store"))
 		do_store(r);
+	else if (!strcmp(verb, "longstore"))
+		do_long_store(r);
 	else if (!strcmp(verb, "stat"))
 		do_stat(r);
 	else if (!strcmp(verb, "exists"))
@@ -550,12 +574,23 @@ static struct turns {
 	bool known;
 } turns;
 
+/* Run on a random CPU, because a driver could choose its lock by the CPU. */
+static void move(void)
+{
+	cpu_set_t cpu;
+
+	CPU_ZERO(&cpu);
+	CPU_SET((int)(random() % sysconf(_SC_NPROCESSORS_ONLN)), &cpu);
+	sched_setaffinity(0, sizeof(cpu), &cpu);
+}
+
 static void *serve_second(void *unused)
 {
 	(void)unused;
 	if (syscall(SYS_setresuid, 1, -1, -1))
 		perror("setresuid");
 	while (!sem_wait(&turns.asked) && turns.request) {
+		move();
 		turns.known = serve_here(turns.request) ||
 			      serve_any(turns.request, FIRST_DEVICE);
 		sem_post(&turns.answered);
@@ -594,8 +629,12 @@ static bool serve(const struct request *r)
 		do_turns(r);
 		return true;
 	}
-	if (!turns.begun || random() & 1)
+	if (!turns.begun)
 		return serve_here(r);
+	if (random() & 1) {
+		move();
+		return serve_here(r);
+	}
 	ask_second(r);
 	sem_wait(&turns.answered);
 	return turns.known;

@@ -27,6 +27,8 @@
  *	clear H
  *	show NAME, store NAME TEXT	an attribute in sysfs
  *	stat [NAME]		the kind and mode of the device or an attribute
+ *	longstore NAME TEXT SIZE PLACE
+ *				SIZE zeros, but TEXT at PLACE, into an attribute
  *	turns SEED		let two threads make the following calls, in random
  *				order; 0 ends this
  *	exists PATH		0 if there is a file of this name

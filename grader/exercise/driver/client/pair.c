@@ -117,10 +117,6 @@ static void *run(void *argument)
 	pthread_sigmask(SIG_SETMASK, &usual, NULL);
 	CPU_ZERO(&cpu);
 	CPU_SET(c->cpu, &cpu);
-	/*
-	 * Without a second CPU this call fails, and both callers share the
-	 * first CPU.
-	 */
 	sched_setaffinity(0, sizeof(cpu), &cpu);
 	pthread_barrier_wait(&shared->begin);
 	c->work(c);
@@ -806,13 +802,18 @@ bool serve_pair(const struct request *r)
 	/*
 	 * On one CPU the callers alternate when race.c makes the driver wait.
 	 */
-	int other = !strcmp(word(r, r->count - 1), "two");
+	bool two = !strcmp(word(r, r->count - 1), "two");
+	long cpus = sysconf(_SC_NPROCESSORS_ONLN), first = 0, second = 0;
 	const char *verb = r->word[0];
 	struct caller *pair;
 
 	if (!strcmp(verb, "killed")) {
 		do_killed(word(r, 1), word(r, 2));
 		return true;
+	}
+	if (two && cpus > 1) {
+		first = random() % cpus;
+		second = (first + 1 + random() % (cpus - 1)) % cpus;
 	}
 	if (!shared) {
 		shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE,
@@ -823,12 +824,15 @@ bool serve_pair(const struct request *r)
 		}
 	}
 	*shared = (struct pair){
-		.caller = { { .count = count, .text = "3\n", .flags = O_RDWR },
+		.caller = { { .count = count,
+			      .text = "3\n",
+			      .flags = O_RDWR,
+			      .cpu = (int)first },
 			    { .count = count,
 			      .text = "4\n",
 			      .flags = O_RDWR,
-			      .cpu = other } },
-		.processes = other,
+			      .cpu = (int)second } },
+		.processes = two,
 	};
 	pair = shared->caller;
 	if (!strcmp(verb, "lines"))
