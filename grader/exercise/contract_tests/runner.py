@@ -19,6 +19,7 @@ from grader.base import paths, test_record
 from grader.base.errors import LabError
 from grader.base.finding import Code, Failure, Fault
 from grader.base.test_record import Record
+from grader.exercise.build import preprocess, stage_module
 from grader.exercise.build.stage_module import BuiltStage, stage_objects
 from grader.exercise.files import device, expected_values, octaves, tasks
 from grader.exercise.files.stages import Stage
@@ -94,6 +95,7 @@ _FAULT = re.compile(rf"({'|'.join(_FAULTS)}) (\d+) of (\d+)")
 _LAST_WORDS = re.compile(rf"^.*\b{NAME}: F\((\d+)\) {_FAULT.pattern}$", re.MULTILINE)
 # The possible widths of a limb, in bits, or in digits if limbs are decimal.
 LIMB_BITS, LIMB_DIGITS, WORD_BITS = frozenset((32, 64)), frozenset((9, 18, 19)), frozenset((64,))
+_WIDTH = re.compile(rb"^#define LIMB_(?:BITS|DIGITS)\s+(\d+)\s*$", re.MULTILINE)
 
 
 def kit(kernel: Kernel) -> Module:
@@ -282,11 +284,19 @@ def judge(
         yield replace(failure, title=f"{failure.title} (seed {seed})")
 
 
+def _widths(stage: Stage) -> set[int]:
+    """Return the possible widths of a limb: the one that the stage's header defines, or all."""
+    widths = set({"decimal": LIMB_DIGITS, "word": WORD_BITS}.get(stage.traits.limb, LIMB_BITS))
+    made = preprocess.texts(stage, list(stage_module.sources(stage, [])))
+    defined = {int(width) for text in made.defining.values() for width in _WIDTH.findall(text)}
+    return widths & defined or widths
+
+
 def _judged(
     stage: Stage, questions_asked: Sequence[str], answers: Sequence[str]
 ) -> Iterator[Failure]:
     """Yield the failures in the answers, by n."""
-    widths = set({"decimal": LIMB_DIGITS, "word": WORD_BITS}.get(stage.traits.limb, LIMB_BITS))
+    widths = _widths(stage)
     for question, answer in zip(questions_asked, answers):
         verb, *numbers = question.split()
         n, _, modulus = map(int, numbers)

@@ -35,6 +35,8 @@ UNBOUNDED = 2**63 - 1
 # If a call has a range of sizes, it is counted at one size in each octave, but at least at SIZES
 # sizes, unless tasks.toml has a number.
 SIZES = 2
+# Operands of at least so many words take long, so their largest size is not counted each time.
+ALSO_LARGEST = 10_000
 # `make par` counts such a call at SPREAD + 1 sizes.
 SPREAD = 6
 # A product of factors of different sizes has fewer pairs of limbs than one of two factors of the
@@ -70,8 +72,8 @@ class CountedCall:
         """Return the calls to count, with sizes that the seed determines.
 
         Divide the range into parts of equal ratio, and draw one size from each part, so that
-        different sizes are tested. Of a range of n, count the last n as well: it may have more one
-        bits than any other. Without a seed, return sizes that are spread over the range. If `sizes`
+        different sizes are tested. Count the largest size as well: a last n may have more one bits
+        than any other. Without a seed, return sizes that are spread over the range. If `sizes`
         is that of the range, return each size.
         """
         if not self.least:
@@ -84,7 +86,7 @@ class CountedCall:
         else:
             drawing = random.Random(f"{seed} {self}")
             places = [(i + drawing.random()) / self.sizes for i in range(self.sizes)]
-            if self.operation == COMPUTE:
+            if self.operation == COMPUTE or self.size < ALSO_LARGEST:
                 places.append(1)
         return tuple(self._of_size(round(self.least * ratio**place)) for place in places)
 

@@ -40,7 +40,7 @@ class Traits:
     # The C files that may use vector registers, see common/vector.h.
     vector: tuple[str, ...] = ()
     # The memory that a call may hold at its peak, in bytes for each digit of F(n).
-    bytes_per_digit: int = 8
+    bytes_per_digit: int = 5
     # The limit for bytes of constants, strings and numbers in instructions, in all objects of the
     # stage. A table of the digits of 0 to 99 takes 200 bytes, and twenty powers of ten take 160.
     # F(0) to F(93) would take 752.

@@ -1,26 +1,39 @@
 // SPDX-License-Identifier: (MIT OR GPL-2.0-only)
-/* The limbs of F(n), or one less for a few n. */
+/* F(n) is about phi^n / sqrt(5); the logarithms of both, times 10^10. */
+static const u64 alone_one = 10000000000, alone_phi = 6942419136;
+static const u64 alone_sqrt5 = 11609640474;
+
+/* Return the limbs of F(n). */
 static u64 alone_limbs(u64 n)
 {
-	/* F(n) is at least 2^(0.69424 n - 1.17). */
-	u64 bits = 69424 * n / 100000;
+	return n < 2 ? 1 : (alone_phi * n - alone_sqrt5) / alone_one / 64 + 1;
+}
 
-	return bits > 2 ? (bits - 2) / 64 + 1 : 1;
+/*
+ * Return the limbs of the last product or square for F(n), which has the limbs
+ * of both factors: F(k) * (2 * F(k + 1) - F(k)), where the other factor is about
+ * phi^k, or F(k + 1)^2.
+ */
+static u64 alone_product(u64 n)
+{
+	u64 k = n / 2;
+
+	if (n & 1)
+		return 2 * alone_limbs(k + 1);
+	return alone_limbs(k) + alone_phi * k / alone_one / 64 + 1;
 }
 
 const char *alone(struct fib_call *call)
 {
 	for (int again = 0; again < 2000; again++) {
 		u64 n = alone_random() % 1000000 >> alone_random() % 20;
-		/* F(n) has at most 0.69425 n bits. */
-		u64 most = 69425 * n / 100000 / 64 + 1;
-		/* A product takes the limbs of both factors. */
-		u64 both = 2 * alone_limbs(n / 2);
+		u64 size = alone_limbs(n);
 
-		if (limbs_needed(n) > most + most / 10 + 4)
+		if (limbs_needed(n) > size + size / 10 + 4)
 			return "it returns more than 1.1 times the limbs of F(n) plus 4";
-		if (limbs_needed(n) < both || limbs_needed(n) < alone_limbs(n))
-			return "F(n), or the product of two halves, has more limbs";
+		if (limbs_needed(n) < size ||
+		    limbs_needed(n) < alone_product(n))
+			return "F(n), or the last product for it, has more limbs";
 	}
 	return "right";
 }
