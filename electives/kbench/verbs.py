@@ -67,6 +67,7 @@ def _tests(seed: int) -> list[_Test]:
         _Test(2, "many\n"),
         _Test(2, "large\n"),
         _Test(2, "speed\n"),
+        _Test(2, "long\n"),
         *(_Test(2, line) for line in (*_twice(draw), *_again(draw))),
         *(_Test(3, text) for text in _inputs(draw)),
     ]
@@ -140,6 +141,8 @@ def _inputs(draw: random.Random) -> Iterator[str]:
 def _number(draw: random.Random) -> str:
     """Return an input line for 3.c: a format of one or two numbers, digits, and more text.
 
+    A number may be read and not stored, and a character may be required between two numbers.
+
     The bits of the value and the logarithm of the number of digits are uniformly distributed, and
     so is a width, up to 1.5 times the length. An upper limit for any of them is thus noticed.
     """
@@ -154,15 +157,19 @@ def _number(draw: random.Random) -> str:
         digits = "0" * int(2 ** draw.uniform(0, MOST_ZEROS)) + digits
     if kinds[0] == "i" or (kinds[0] == "x" and draw.randrange(2)):
         digits = {"d": "", "x": draw.choice(("0x", "0X")), "o": "0"}[base] + digits
-    no_number = draw.choice(("z", "z", " 5", "."))
+    no_number = draw.choice(("z", "z", " 5", ".", chr(draw.randint(128, 255))))
     number = draw.choice(("", "-", "+")) + (digits if draw.randrange(10) else no_number)
+    between = draw.choice(("", "", "", ",", "%%", "x")) if len(kinds) > 1 else ""
+    if between:
+        number += f"{draw.choice(between)}{value}"
     formats = [
-        f"%{draw.choice(('', draw.randint(1, len(number) * 3 // 2)))}"
-        f"{draw.choice(('hh', 'h', '', 'l', 'll', 'll'))}{kind}"
+        f"%{draw.choice(('', '', '', '*'))}"
+        f"{draw.choice(('', draw.randint(1, len(number) * 3 // 2)))}"
+        f"{draw.choice(('hh', 'h', '', 'l', 'll', 'll', 'z'))}{kind}"
         for kind in kinds
     ]
     follows = {"d": ("a", " 8", ".5"), "x": ("g", " f"), "o": ("8", "9", "a")}[base]
-    return f"{''.join(formats)} {number}{draw.choice(('', *follows))}\n"
+    return f"{between.join(formats)} {number}{draw.choice(('', *follows))}\n"
 
 
 def judge(machine: str, seed: int) -> list[Finding | None]:

@@ -162,7 +162,7 @@ static void set_first_id(long id)
 
 static void own_values(void)
 {
-	long fibers[FIBERS], before, kb_of_two_blocks;
+	long fibers[FIBERS], before, kb_of_two_blocks, block;
 	struct timespec now;
 
 	clock_gettime(CLOCK_REALTIME, &now);
@@ -178,8 +178,11 @@ static void own_values(void)
 	fibers[0] = fiber_test_fiber(fills, NULL);
 	SAME(fiber_switch(fibers[0]), 0);
 	SAME(fiber_delete(fibers[0]), 0);
-	key = 5;
-	high = FIBERS_KEYS - 1;
+	/* Two keys of different blocks, which are not the last and the first of them. */
+	block = random() % (FIBERS_KEYS / BLOCK - 1);
+	key = block * BLOCK + random() % (BLOCK - 1);
+	block += 1 + random() % (FIBERS_KEYS / BLOCK - 1 - block);
+	high = block * BLOCK + 1 + random() % (BLOCK - 1);
 	for (long i = 0; i < FIBERS; i++)
 		fibers[i] = fiber_test_fiber(keeps, (void *)(i + 1000));
 	before = fiber_test_kernel_memory();

@@ -18,6 +18,7 @@
 #define FREED 4096
 #define KINDS 4
 #define EACH 2500 /* blocks of a kind */
+#define FAILING 50 /* calls without memory */
 #define SLOWEST 200 /* instructions for each call of malloc and of free */
 
 /* make elective=kbench check draws the seed. */
@@ -342,6 +343,26 @@ static int free_twice(int low, int high, int rounds)
 	return 1;
 }
 
+static unsigned long long began;
+
+static void begin(void)
+{
+	began = __builtin_readcyclecounter();
+}
+
+/* Print if the calls since begin() took too long. Machine qemu counts exactly. */
+static void end(const char *what, int calls)
+{
+	unsigned long long each_call =
+		(__builtin_readcyclecounter() - began) / (unsigned int)calls;
+
+	if (IN_KERNEL && each_call > SLOWEST) {
+		printf("malloc and free take %llu instructions for each call, %s\n",
+		       each_call, what);
+		exit(1);
+	}
+}
+
 static unsigned char *held[MOST];
 
 static unsigned int drawn_by(int i, unsigned int base)
@@ -402,6 +423,15 @@ static int again(int order)
 		if (!IN_KERNEL && (unsigned int)count >= room / 2 + 1)
 			break;
 	}
+	begin();
+	for (int i = 0; i < FAILING && IN_KERNEL; i++) {
+		void *more = malloc(1u << order);
+
+		give_back(more);
+		if (more)
+			fail("memory for a larger block than the last one", 1);
+	}
+	end("when there is no memory", FAILING);
 	if (count == MOST || (unsigned int)count < room * 2 / 5) {
 		printf("memory for %d blocks of %u bytes\n", count,
 		       1u << order);
@@ -462,25 +492,6 @@ static int large_blocks(void)
 static void *far[KINDS * EACH];
 static int turns[KINDS * EACH];
 static int orders[KINDS], each;
-static unsigned long long began;
-
-static void begin(void)
-{
-	began = __builtin_readcyclecounter();
-}
-
-/* Print if the calls since begin() took too long. Machine qemu counts exactly. */
-static void end(const char *what, int calls)
-{
-	unsigned long long each_call =
-		(__builtin_readcyclecounter() - began) / (unsigned int)calls;
-
-	if (IN_KERNEL && each_call > SLOWEST) {
-		printf("malloc and free take %llu instructions for each call, %s\n",
-		       each_call, what);
-		exit(1);
-	}
-}
 
 static void far_take(int i)
 {
@@ -616,8 +627,19 @@ static int speed(void)
 	return 0;
 }
 
+/* Measure malloc and free while blocks of up to 128 KB fill half of the memory. */
+static int long_speed(void)
+{
+	each = EACH / 40;
+	for (int i = 0; i < KINDS; i++)
+		orders[i] = 17 - i;
+	speed_of(0);
+	tell();
+	return 0;
+}
+
 /*
- * The input: "large", "speed", "twice" with the arguments of free_twice(),
+ * The input: "large", "speed", "long", "twice" with the arguments of free_twice(),
  * "again" with that of again(), or another.
  */
 int main(void)
@@ -632,5 +654,7 @@ int main(void)
 		return again(low);
 	if (test[0] == 's')
 		return speed();
-	return test[0] == 'l' ? large_blocks() : history();
+	if (test[0] == 'l')
+		return test[1] == 'o' ? long_speed() : large_blocks();
+	return history();
 }

@@ -115,13 +115,12 @@ int choose(void)
 	}
 	if (what == RESERVE && may('o') && may('b') && pick(8) == 0)
 		cover_array();
-	/* The bit after MEMBLOCK_NOMAP is MEMBLOCK_DRIVER_MANAGED, which old kernels do not have. */
 	op.flags = MEMBLOCK_NONE;
 	if (may('x') && pick(8) == 0)
-		op.flags = pick(2) ? MEMBLOCK_HOTPLUG : MEMBLOCK_NOMAP << 1;
+		op.flags = pick_flags();
 	op.node = 0;
 #ifdef CONFIG_NUMA
-	op.node = may('x') ? (int)pick(3) : 0;
+	op.node = may('x') ? pick_node() : 0;
 #else
 	if (what == NODE) /* has no effect without NUMA */
 		return -1;

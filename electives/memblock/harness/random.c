@@ -42,6 +42,8 @@ _Static_assert(PAGE_SIZE == 4096,
 #define FEW_MANY 60u
 /* The size of the kernel's stack. */
 #define STACK_BYTES (16ul << 10)
+/* The numbers of nodes have up to this number of bits. */
+#define NODE_BITS 6
 /* The limit of processor time for the operations of a seed, which take milliseconds. */
 #define SECONDS 5
 
@@ -61,6 +63,7 @@ unsigned long below, above;
 static FILE *said; /* the test's output; memblock's output is discarded */
 static unsigned long seed, number;
 static bool failed;
+static unsigned int node_bit; /* see pick_node() */
 static uint64_t state;
 static unsigned long additions, others, failures, late;
 static struct test_record record;
@@ -267,6 +270,26 @@ static void append(enum kind kind, unsigned int first, unsigned int pages,
 	model_add(&model, kind, first, pages, as.node, as.flags);
 }
 
+/*
+ * Return a flag that is only compared, or none. The bit after MEMBLOCK_NOMAP is
+ * MEMBLOCK_DRIVER_MANAGED, which old kernels do not have.
+ */
+unsigned int pick_flags(void)
+{
+	static const unsigned int flags[] = { MEMBLOCK_HOTPLUG, MEMBLOCK_MIRROR,
+					      MEMBLOCK_NOMAP << 1 };
+
+	return flags[pick(3)];
+}
+
+/* Return one of the three nodes of this history, each of which has at most one bit. */
+int pick_node(void)
+{
+	unsigned int kind = pick(3);
+
+	return kind ? 1 << (node_bit + kind) % NODE_BITS : 0;
+}
+
 /* Return the node and flags of regions that a caller adds, or sometimes others. */
 static struct page_model attributes(enum kind kind)
 {
@@ -276,9 +299,9 @@ static struct page_model attributes(enum kind kind)
 		as = plain_reserved;
 	if (!may('x') || pick(3) == 0)
 		return as;
-	as.flags = pick(2) ? MEMBLOCK_HOTPLUG : MEMBLOCK_NOMAP << 1;
+	as.flags = pick_flags();
 #ifdef CONFIG_NUMA
-	as.node = (short)pick(3);
+	as.node = (short)pick_node();
 #endif
 	return as;
 }
@@ -369,6 +392,7 @@ static void begin(void)
 	memblock.memory.cnt = memblock.reserved.cnt = 0;
 	model_clear(&model, may('m') ? MOST_PAGES : PAGES);
 	number = 0;
+	node_bit = pick(NODE_BITS);
 	failed = false;
 	scarce = may('f') && pick(3) == 0;
 	/* Without mode b, only the memory above all ranges always has room for a new array. */

@@ -61,6 +61,10 @@ unsigned int pick(unsigned int less_than);
 __attribute__((noreturn, format(printf, 1, 2))) void wrong(const char *format,
 							   ...);
 
+/* Choose flags and a node that are only compared. */
+unsigned int pick_flags(void);
+int pick_node(void);
+
 /* Choose the next operation, and store it in op. Return its number, or -1 to skip it. */
 int choose(void);
 int perform(enum operations what);

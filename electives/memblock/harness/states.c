@@ -24,6 +24,8 @@
 #define ACROSS 8ul
 /* The additional distance of the regions in one part of the array. */
 #define FURTHER_PAGES 4ul
+/* Of many regions, the last ones are this far away: an address does not tell where a region is. */
+#define FAR_PAGES (1ul << 24)
 
 struct places {
 	unsigned long regions, middle, first, across, covered, memory;
@@ -68,6 +70,8 @@ static void place_regions(unsigned long regions)
 		page += 2 + (random >> 63);
 		if ((i < border) == regions % 2)
 			page += FURTHER_PAGES;
+		if (regions >= 1000 && i + 1 + regions / 64 == regions)
+			page += FAR_PAGES;
 	}
 }
 
