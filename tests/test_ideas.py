@@ -137,9 +137,10 @@ def test_a_seed_draws_sizes_from_the_whole_range() -> None:
     call = CountedCall("mul", 512, 300, least=128, sizes=2)
     found = [call.drawn(seed) for seed in range(200)]
     assert found[3] == call.drawn(3)
-    assert all(128 <= low.size <= 256 <= high.size <= 512 for low, high in found)
-    assert len({one.size for pair in found for one in pair}) > 150
-    assert all(one.second == 300 for pair in found for one in pair)
+    assert all(128 <= low.size <= 256 <= high.size <= 512 for low, high, _ in found)
+    assert all(last.size == 512 for _, _, last in found)
+    assert len({one.size for drawn in found for one in drawn}) > 150
+    assert all(one.second == 300 for drawn in found for one in drawn)
     assert [one.size for one in call.drawn(None)][::6] == [128, 512]
 
 

@@ -566,6 +566,7 @@ static bool serve_here(const struct request *r)
  * It has another user than the first one.
  */
 static struct turns {
+	pid_t id; /* the kernel's number of the thread */
 	pthread_t thread;
 	bool begun;
 	sem_t asked;
@@ -587,6 +588,7 @@ static void move(void)
 static void *serve_second(void *unused)
 {
 	(void)unused;
+	turns.id = (pid_t)syscall(SYS_gettid);
 	if (syscall(SYS_setresuid, 1, -1, -1))
 		perror("setresuid");
 	while (!sem_wait(&turns.asked) && turns.request) {
@@ -618,6 +620,9 @@ static void do_turns(const struct request *r)
 	} else if (!seed && turns.begun) {
 		ask_second(NULL);
 		err = pthread_join(turns.thread, NULL);
+		/* locks.c counts this thread until the kernel has removed it. */
+		while (!syscall(SYS_tgkill, getpid(), turns.id, 0))
+			sched_yield();
 		turns.begun = false;
 	}
 	printf("%d\n", -err);
