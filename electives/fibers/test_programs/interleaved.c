@@ -4,6 +4,7 @@
  * forces: first both threads switch to the same fiber, which only one of them
  * may get; then the first thread leaves the fiber to which the second one
  * switches; then the second thread leaves the fiber to which the first one
+ * switches; then the first thread deletes the fiber to which the second one
  * switches.
  */
 #include "test_program.h"
@@ -150,11 +151,29 @@ static void tried(void)
 	pthread_join(thread, NULL);
 }
 
+/* Either the fiber is deleted, or the second thread gets it. */
+static void deleted(void)
+{
+	pthread_t thread = begin(goes_home, SECOND);
+
+	for (int i = 0; i < ROUNDS; i++) {
+		pthread_barrier_wait(&both);
+		results[0] = fiber_delete(shared | FIRST);
+		pthread_barrier_wait(&both);
+		CHECK(results[0] == 0 || results[0] == -EBUSY);
+		CHECK(!results[0] == !!results[1]);
+		SAME(fiber_delete(shared), results[0] ? 0 : -ESRCH);
+		shared = fiber_test_fiber(goes_home, NULL);
+	}
+	pthread_join(thread, NULL);
+}
+
 int main(int argc, char **argv)
 {
 	static const struct test_function tests[] = { { "claim", claim },
 						      { "release", release },
 						      { "tried", tried },
+						      { "deleted", deleted },
 						      { NULL, NULL } };
 
 	return fiber_test_main(argc, argv, tests);

@@ -16,6 +16,9 @@
  * stepped, because QEMU before 8.0 reports no breakpoint for an atomic
  * operation.
  *
+ * In calls that delete the fiber, the first thread deletes instead of switching,
+ * and is not stepped.
+ *
  * In some calls with the first bit, the first thread is stepped, too, but does
  * not stop. It must change the owner from NULL by an instruction that is atomic
  * on all CPUs. Most instructions without the prefix lock are atomic on one CPU
@@ -207,11 +210,12 @@ static long switch_in_steps(struct table *table, unsigned long id)
 	return done;
 }
 
-/*
- * Switch, with a breakpoint at the owner of the watched fiber. Return the
- * result of the switch.
- */
-static long switch_with_breakpoint(struct table *table, unsigned long id)
+/* Switch or delete. */
+typedef long request_fn(struct table *table, unsigned long id);
+
+/* Make a request, with a breakpoint at the owner of the watched fiber. */
+static long with_breakpoint(request_fn *request, struct table *table,
+			    unsigned long id)
 {
 	struct perf_event * __percpu * breakpoint;
 	struct perf_event_attr attr = {
@@ -228,14 +232,15 @@ static long switch_with_breakpoint(struct table *table, unsigned long id)
 	breakpoint = register_wide_hw_breakpoint(&attr, on_access, NULL);
 	if (IS_ERR_OR_NULL((__force void *)breakpoint))
 		return -EOPNOTSUPP;
-	done = fibers_switch(table, id);
+	done = request(table, id);
 	unregister_wide_hw_breakpoint(breakpoint);
 	return done;
 }
 
-static long first(struct table *table, unsigned long id)
+static long first(request_fn *request, struct table *table, unsigned long id)
 {
 	static struct notifier_block steps = { .notifier_call = on_step };
+	bool deletes = request == fibers_delete;
 	unsigned int mode;
 	long done;
 
@@ -246,7 +251,7 @@ static long first(struct table *table, unsigned long id)
 		return done;
 	holder = NULL;
 	first_thread = current;
-	mode = calls++ % (2 * MOST_STOPS + 1);
+	mode = calls++ % (deletes ? MOST_STOPS : 2 * MOST_STOPS + 1);
 	stop_number = to_skip = mode % MOST_STOPS;
 	returns = !leaving && mode >= MOST_STOPS && mode < 2 * MOST_STOPS;
 	if (returns)
@@ -254,12 +259,15 @@ static long first(struct table *table, unsigned long id)
 	if (leaving || mode >= MOST_STOPS)
 		done = switch_in_steps(table, id);
 	else
-		done = switch_with_breakpoint(table, id);
+		done = with_breakpoint(request, table, id);
 	unregister_die_notifier(&steps);
 	atomic_cmpxchg(&turn, READY, GO);
 	if (!reached(DONE))
 		return -ETIME;
-	if (!done && !second_result && !leaving && watched->id == id) {
+	if (deletes && !done && !second_result) {
+		pr_err("BUG: a fiber is deleted while another thread runs it; take it first, as a switch does\n");
+		send_sig(SIGKILL, current, 1);
+	} else if (!done && !second_result && !leaving && watched->id == id) {
 		pr_err("BUG: two threads have switched to one fiber\n");
 		send_sig(SIGKILL, current, 1);
 	} else if (wrong_claim) {
@@ -303,7 +311,7 @@ static long interleaved(struct table *table, unsigned long id)
 
 	id &= ~LEAVING;
 	if (role == FIRST)
-		return first(table, id);
+		return first(fibers_switch, table, id);
 	leaving = role == LEAVING ? me : NULL;
 	if (leaving)
 		return second(table, id, me->fiber);
@@ -312,5 +320,14 @@ static long interleaved(struct table *table, unsigned long id)
 	return fibers_switch(table, id);
 }
 
+static long interleaved_delete(struct table *table, unsigned long id)
+{
+	if (!(id & FIRST))
+		return fibers_delete(table, id);
+	leaving = NULL;
+	return first(fibers_delete, table, id & ~FIRST);
+}
+
 #define fibers_switch interleaved
+#define fibers_delete interleaved_delete
 #include "table.c"
