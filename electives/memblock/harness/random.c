@@ -271,8 +271,8 @@ static void append(enum kind kind, unsigned int first, unsigned int pages,
 }
 
 /*
- * Return a flag that is only compared, or none. The bit after MEMBLOCK_NOMAP is
- * MEMBLOCK_DRIVER_MANAGED, which old kernels do not have.
+ * Return one of the flags that are only compared. The bit after MEMBLOCK_NOMAP
+ * is MEMBLOCK_DRIVER_MANAGED, which old kernels do not have.
  */
 unsigned int pick_flags(void)
 {

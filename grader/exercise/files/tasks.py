@@ -35,7 +35,7 @@ UNBOUNDED = 2**63 - 1
 # If a call has a range of sizes, it is counted at one size in each octave, but at least at SIZES
 # sizes, unless tasks.toml has a number.
 SIZES = 2
-# Operands of at least so many words take long, so their largest size is not counted each time.
+# Operands of this many words take long, so their largest size is not counted each time.
 ALSO_LARGEST = 10_000
 # `make par` counts such a call at SPREAD + 1 sizes.
 SPREAD = 6
