@@ -3,12 +3,13 @@
  * The contract between the driver and a stage.
  *
  * A stage is the arithmetic behind /dev/fibonacci. It defines fib_compute,
- * fib_decimal, fib_limbs and fib_release, and no name of the kernel. It keeps
- * no data between two calls (no writable static data), allocates memory only by
- * fib_alloc, and reports its work by fib_account_work (from stage 3 on; stages 1
- * and 2 need not call it). It divides no 128-bit numbers, because the kernel has
- * no function for this. The same sources are built as part of a kernel module
- * and as a user-space program.
+ * fib_decimal, fib_limbs and fib_release. Its other global names must not be
+ * names of the kernel or of the kit. It keeps no data between two calls (no
+ * writable static data), allocates memory only by fib_alloc, and reports its
+ * work by fib_account_work (from stage 3 on; stages 1 and 2 need not call it).
+ * It divides no 128-bit numbers, because the kernel has no function for this.
+ * The same sources are built as part of a kernel module and as a user-space
+ * program.
  */
 #ifndef FIBDRV_STAGE_H
 #define FIBDRV_STAGE_H

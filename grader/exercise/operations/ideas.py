@@ -463,10 +463,8 @@ def _shape(stage: Stage, call: CountedCall, drawing: random.Random) -> _Shape:
     if call.operation.endswith(IN_PLACE):
         into = drawing.choice((INTO_FIRST, INTO_SECOND)) if name == "add" else INTO_FIRST
     elif name in ("add", "sub") and call.contents != ITSELF:
-        # The same overwrites are allowed as in test_cases.py.
-        replaced = len(stage.traits.overwrites)
-        replaced = 2 * bool(replaced) if name == "add" else replaced
-        into = drawing.choice((WITH_ROOM, INTO_SECOND, INTO_FIRST)[: 1 + replaced])
+        count = test_cases.overwritten(stage, ordered=name == "sub")
+        into = drawing.choice((WITH_ROOM, INTO_SECOND, INTO_FIRST)[: 1 + count])
     elif name == "div5" or (name == "lshift" and "a" in stage.traits.overwrites):
         into = drawing.choice((WITH_ROOM, INTO_FIRST))
     elif name in ("mul", "square") and stage.traits.results == "grown":

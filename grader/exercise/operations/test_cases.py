@@ -279,6 +279,15 @@ def pairs(
         yield a, rng.choice(numbers)
 
 
+def overwritten(stage: Stage, ordered: bool) -> int:
+    """Return how many operands a result may overwrite: of a sum both or none, else b, then a.
+
+    ordered: whether the first operand must be the larger one, as in a difference
+    """
+    count = len(stage.traits.overwrites)
+    return count if ordered else 2 * bool(count)
+
+
 def _binary(
     names: tuple[str, ...],
     function: Callable[[int, int], int],
@@ -302,11 +311,7 @@ def _binary(
         operands += [(a, a ^ 1) for a in beyond_stack(rng, stage, part)]
         for a, b in operands:
             x, y = (max(a, b), min(a, b)) if ordered else (a, b)
-            # The result of add may overwrite both operands, or none.
-            replaced = (
-                len(stage.traits.overwrites) if ordered else 2 * bool(stage.traits.overwrites)
-            )
-            allowed = names[: 1 + replaced]
+            allowed = names[: 1 + overwritten(stage, ordered)]
             for name in allowed:
                 size = max(x.bit_length(), y.bit_length())
                 yield OperationCase(f"{name} {x:x} {y:x}", f"{function(x, y):x}", size)
