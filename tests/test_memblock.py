@@ -290,13 +290,33 @@ ESTIMATED = """
 		idx++;
 	return idx;
 """
+# The place is estimated again and again. That takes few steps only if all distances are similar.
+FALSE_POSITION = """
+	unsigned long low = 0, high = type->cnt - 1;
+
+	if (memblock_end(type, high) <= base)
+		return type->cnt;
+	if (memblock_end(type, low) > base)
+		return 0;
+	while (low + 1 < high) {
+		phys_addr_t from = memblock_end(type, low) >> 12, to = memblock_end(type, high) >> 12;
+		unsigned long steps = ((base >> 12) - from) * (high - low) / (to - from + 1);
+		unsigned long mid = clamp(low + steps, low + 1, high - 1);
+
+		if (memblock_end(type, mid) > base)
+			high = mid;
+		else
+			low = mid;
+	}
+	return high;
+"""
 
 
 @pytest.mark.sampled
 @pytest.mark.once
 @pytest.mark.parametrize(
     ("body", "name"),
-    [(body, SEARCH) for body in (IN_STEPS, IN_FRONT, ESTIMATED)]
+    [(body, SEARCH) for body in (IN_STEPS, IN_FRONT, ESTIMATED, FALSE_POSITION)]
     + [(IN_STEPS, "_Z1av"), (IN_STEPS, "_vgr00000ZU_none_first")],
 )
 def test_a_linear_search_takes_too_many_instructions(kernel: Path, body: str, name: str) -> None:
