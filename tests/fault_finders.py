@@ -125,7 +125,7 @@ def contract_tests(fault: Fault, folder: Path) -> Found:
     guest = machine.boot(device.contents({runner.NAME: module}))
     try:
         timeout = CONTRACT_TIMEOUT * guest.speed_factor
-        failures = runner.run(guest, built.stage, SEED, timeout)
+        failures = runner.run(guest, built, SEED, timeout)
     finally:
         guest.stop()
     if not failures:

@@ -11,10 +11,12 @@ from pathlib import Path
 import pytest
 
 from grader.base import paths, test_record
+from grader.exercise.build.stage_module import BuiltStage
 from grader.exercise.contract_tests import runner
 from grader.exercise.driver import call_trace
 from grader.exercise.files import stages
 from grader.exercise.operations import test_program
+from grader.lab.module import Module
 from tests.sandbox_calls import needs_sandbox
 
 NONCE = 0x00FFEE1122334455
@@ -174,7 +176,8 @@ def test_a_trial_that_answers_nothing_proves_nothing(
 ) -> None:
     monkeypatch.setattr(runner, "questions", lambda *_: ["together 100 1 7"] * 3)
     guest = Answering(said)
-    found = runner.run(guest, stages.kit(2), 1, 1.0)  # type: ignore[arg-type]
+    built = BuiltStage(stages.kit(2), Module("none", Path(), "not built"))
+    found = runner.run(guest, built, 1, 1.0)  # type: ignore[arg-type]
     assert [fault in failure.title for failure in found] == [True]
 
 

@@ -140,6 +140,7 @@ def test_the_longer_way_to_a_device(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.sampled
 def test_a_leak_belongs_to_the_task_that_allocates(tmp_path: Path) -> None:
     """A leak counts for the task whose function and line allocated the memory.
 
@@ -286,10 +287,8 @@ RIGHT_DRIVERS = {
 }
 
 
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=pytest.mark.long) if 0 < i < 6 else name
-             for i, name in enumerate(RIGHT_DRIVERS)]
-)  # fmt: skip
+@pytest.mark.parametrize("name", RIGHT_DRIVERS)
+@pytest.mark.sampled
 def test_other_right_drivers_earn_the_points(name: str, tmp_path: Path) -> None:
     text = (paths.STAGES / "0-first-module/driver.c").read_text()
     for old, new in RIGHT_DRIVERS[name].items():
@@ -322,6 +321,7 @@ def test_a_call_that_hangs_is_told_with_the_lines_that_take_the_lock(
         assert cause.endswith("make stage=0 debug names the lines that take a lock")
 
 
+@pytest.mark.sampled
 def test_behind_two_tasks_that_hang_nothing_is_tried(tmp_path: Path) -> None:
     """After two time-outs, each of which takes the full time limit, later tasks are not tested."""
     text = (paths.STAGES / "0-first-module/driver.c").read_text()

@@ -8,9 +8,10 @@ import re
 
 import pytest
 
-from grader.base import paths
+from grader.exercise.build import stage_module
 from grader.exercise.conformance import test_inputs
-from grader.exercise.files import expected_values, octaves, stages
+from grader.exercise.files import expected_values, near_numbers, octaves, stages
+from grader.lab.module import Kernel
 
 KNOWN = stages.manifests()
 
@@ -24,14 +25,14 @@ def test_small_n() -> None:
 @pytest.mark.parametrize("quick", [False, True])
 def test_large_n(number: int, quick: bool) -> None:
     manifest = KNOWN[number]
-    chosen = test_inputs.large_n(manifest, 1, quick)
+    chosen = test_inputs.large_n(manifest, (), 1, quick)
     if manifest.max_n <= test_inputs.EVERY_N_TO:
         assert chosen == []
         return
     assert chosen == sorted(set(chosen)) and chosen[0] == 1001
     assert chosen[-1] == manifest.max_n
-    assert test_inputs.large_n(manifest, 1, quick) == chosen
-    assert test_inputs.large_n(manifest, 2, quick) != chosen
+    assert test_inputs.large_n(manifest, (), 1, quick) == chosen
+    assert test_inputs.large_n(manifest, (), 2, quick) != chosen
     if not quick:
         assert {n for n in expected_values.golden_n() if 1000 < n <= manifest.max_n} <= set(chosen)
 
@@ -63,21 +64,24 @@ def test_each_length_of_a_transform_has_a_verified_n() -> None:
 
 @pytest.mark.skipif(stages.exported(), reason="the thresholds stand in solved stages")
 @pytest.mark.parametrize("number", [n for n in KNOWN if n >= 8])
-def test_each_threshold_has_a_verified_n(number: int) -> None:
-    """Each threshold has verified numbers and factors of as many limbs, one fewer, one more."""
-    manifest = KNOWN[number]
-    (folder,) = paths.STAGES.glob(f"{number}-*")
-    text = "".join(path.read_text() for path in folder.glob("*.[ch]"))
-    named = re.findall(r"#define \w*LIMBS\w* ([0-9]{2,})\n", text)
-    assert sorted(map(int, named)) == list(manifest.traits.thresholds)
-    chosen = test_inputs.large_n(manifest, 3, False)
+def test_each_threshold_has_a_verified_n(number: int, kernel: Kernel) -> None:
+    """Each threshold has verified numbers and factors of as many limbs, and of one fewer.
+
+    The grader finds the thresholds in the objects, this test in the sources.
+    """
+    manifest, stage = KNOWN[number], stages.kit(number)
+    text = "".join(path.read_text() for path in stage.directory.glob("*.[ch]"))
+    thresholds = [int(n) for n in re.findall(r"#define \w*LIMBS\w* ([0-9]{2,})\n", text)]
+    assert thresholds
+    compared = stage_module.build(stage, kernel).compared
+    chosen = test_inputs.large_n(manifest, compared, 3, False)
 
     def limbs(n: int) -> int:
         return -(-expected_values.digit_count(n) // expected_values.LIMB_DIGITS)
 
     numbers, factors = {limbs(n) for n in chosen}, {limbs(n // 2) for n in chosen}
-    for threshold in manifest.traits.thresholds:
-        around = {threshold - 1, threshold, threshold + 1}
+    for threshold in thresholds:
+        around = {threshold - 1, threshold}
         assert around <= numbers
         # Accept a missing factor if its n is larger than the stage's max_n.
         assert (
@@ -85,6 +89,18 @@ def test_each_threshold_has_a_verified_n(number: int) -> None:
             or 2 * threshold * expected_values.LIMB_DIGITS
             > expected_values.digit_count(manifest.max_n)
         )
+
+
+def test_n_near_a_number_that_is_compared() -> None:
+    """A number may count n or limbs of 32 or 64 bits, and its ends may be in or out."""
+    manifest = KNOWN[5]
+    near = set(near_numbers.n_near(manifest, (5000, 700), random.Random(1)))
+    assert {4999, 5000, 5001, 699, 700, 701} <= near
+    for width in (32, 64):
+        limbs = {-(-expected_values.bits(n) // width) for n in near}
+        factors = {-(-expected_values.bits(n // 2) // width) for n in near}
+        assert {699, 700, 701} <= limbs
+        assert width > 32 or {699, 700, 701} <= factors  # The others are longer than F(100,000).
 
 
 def test_runs_are_where_they_should_be() -> None:

@@ -61,6 +61,13 @@ class BuiltStage:
         )
 
     @property
+    def compared(self) -> tuple[int, ...]:
+        """Return the numbers by which the stage's code decides, for tests near them."""
+        if not self.ok or self.stage.shipped:
+            return ()
+        return stage_contract.compared(stage_objects(self), self.stage.traits.vector)
+
+    @property
     def cause(self) -> str:
         """Return why the build failed, in one line."""
         return self.module.cause

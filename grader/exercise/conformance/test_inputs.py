@@ -3,11 +3,10 @@
 
 from __future__ import annotations
 
-import math
 import random
-from collections.abc import Iterator
+from collections.abc import Sequence
 
-from grader.exercise.files import expected_values, octaves
+from grader.exercise.files import expected_values, near_numbers, octaves
 from grader.exercise.files.stages import Manifest
 
 EVERY_N_TO = 1000
@@ -41,37 +40,16 @@ QUICK_PARTS = 1
 SLOW_SHARE = 16
 
 
-def _of_limbs(limbs: int, rng: random.Random) -> int:
-    """Draw an n for which F(n) has that many limbs."""
-
-    def first_with(digits: int) -> int:
-        n = max(2, math.floor((digits - 1) / math.log10((1 + math.sqrt(5)) / 2)) - 2)
-        while expected_values.digit_count(n) < digits:
-            n += 1
-        return n
-
-    first = first_with((limbs - 1) * expected_values.LIMB_DIGITS + 1)
-    return rng.randrange(first, first_with(limbs * expected_values.LIMB_DIGITS + 1))
-
-
-def _at_thresholds(manifest: Manifest, rng: random.Random) -> Iterator[int]:
-    """Draw n for which the length of F(n), or of a factor in its last step, is near a threshold."""
-    for threshold in manifest.traits.thresholds:
-        for limbs in (threshold - 1, threshold, threshold + 1):
-            yield _of_limbs(limbs, rng)
-            yield 2 * _of_limbs(limbs, rng) + rng.randrange(2)
-
-
 def small_n(max_n: int) -> list[int]:
     """Return the small n, all of which are verified."""
     return list(range(min(max_n, EVERY_N_TO) + 1))
 
 
-def large_n(manifest: Manifest, seed: int, quick: bool) -> list[int]:
+def large_n(manifest: Manifest, compared: Sequence[int], seed: int, quick: bool) -> list[int]:
     """Return the larger n to verify one by one.
 
-    They are random n of each size, n near thresholds, n with golden output, and both ends of the
-    range.
+    They are random n of each size, n near the numbers that the code compares, n with golden output,
+    and both ends of the range.
     """
     top = manifest.max_n
     if top <= EVERY_N_TO:
@@ -86,7 +64,8 @@ def large_n(manifest: Manifest, seed: int, quick: bool) -> list[int]:
     if manifest.traits.results == "preallocated":
         found.update(expected_values.above_whole_limbs(top, manifest.traits.decimal))
     if not quick:
-        found.update(n for n in _at_thresholds(manifest, rng) if n <= top)
+        near = near_numbers.n_near(manifest, compared, rng)
+        found.update(n for n in near if n > EVERY_N_TO)
     return sorted(found)
 
 

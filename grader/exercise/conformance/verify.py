@@ -334,7 +334,8 @@ def verify(
     contract_module = runner.link(built, machine.kernel()) if tried else None
     manifest = built.stage.manifest
     numbers, modulus = test_inputs.small_n(manifest.max_n), expected_values.new_modulus()
-    large = [(n, n) for n in test_inputs.large_n(manifest, seed, quick or machine.debug)]
+    few = quick or machine.debug
+    large = [(n, n) for n in test_inputs.large_n(manifest, built.compared, seed, few)]
     large += [] if machine.debug else test_inputs.chosen_runs(manifest, seed)
     runs = _Runs(large, modulus)
     apart: Background[_Record] | None = None
@@ -487,7 +488,7 @@ def _contract_tests(guest: Running, record: _Record, contract_module: Module, se
     """Run the contract tests. Return whether they completed, with or without findings."""
     timeout = CALL_TIMEOUT * guest.speed_factor
     try:
-        failures = runner.run(guest, record.built.stage, seed, timeout)
+        failures = runner.run(guest, record.built, seed, timeout)
     except MachineError as error:
         ended = failure_classification.classify(error, guest, contract_module, "wrong")
         fault = runner.last_fault(guest.console())

@@ -21,7 +21,7 @@ from grader.base.finding import Code, Failure, Fault
 from grader.base.test_record import Record
 from grader.exercise.build import preprocess, stage_module
 from grader.exercise.build.stage_module import BuiltStage, stage_objects
-from grader.exercise.files import device, expected_values, octaves, tasks
+from grader.exercise.files import device, expected_values, near_numbers, octaves, tasks
 from grader.exercise.files.stages import Stage
 from grader.lab import module
 from grader.lab.machines import Running
@@ -80,6 +80,8 @@ LEAST_DRAWN = 94
 # Intervals are measured at one n in each of this many parts of an octave. A stage that multiplies
 # by transforms has a length of transforms for each quarter of an octave, or longer ranges.
 PACED_PARTS = 4
+# How many n are drawn near each number that a stage's code compares.
+NEAR = 2
 # The bits of the modulus for comparing digits by residues.
 MODULUS_BITS = 31
 NO_MEMORY = "no memory"
@@ -170,16 +172,17 @@ def _run(command: list[str], room: SandboxView | None) -> None:
         raise LabError(f"{command[0]}: {result.cause or result.text.strip()}", "run make doctor")
 
 
-def tried_n(stage: Stage, seed: int) -> list[int]:
+def tried_n(stage: Stage, compared: Sequence[int], seed: int) -> list[int]:
     """Return the n to test: around the limits of words, and one random n of each size.
 
-    At every second size, F(n) fills its limbs.
+    At every second size, F(n) fills its limbs. Further n are near numbers that the code compares.
     """
     most = _longest_tried(stage)
     rng = random.Random(seed)
     found = {*WORD_ENDS, *(rng.randrange(2, min(most, 1000)) for _ in range(3))}
     drawn = list(octaves.drawn(LEAST_DRAWN, most, 1, rng)) if most > LEAST_DRAWN else []
     found.update(drawn[::2], (_filling(stage, n) for n in drawn[1::2]))
+    found.update(near_numbers.n_near(stage.manifest, compared, rng, NEAR))
     return sorted(n for n in found if n <= most)
 
 
@@ -217,16 +220,19 @@ def _scalar_n(stage: Stage, seed: int) -> list[int]:
     return list(drawn) if stage.traits.vector else []
 
 
-def once_n(stage: Stage, seed: int) -> list[int]:
+def once_n(stage: Stage, compared: Sequence[int], seed: int) -> list[int]:
     """Return further n at which the stack is measured: one of each half of an octave.
 
     The last step of an even n differs from that of an odd one, so each octave has an n of both.
+    Further n are near the numbers that the code compares.
     """
     below, top = _longest_tried(stage), stage.manifest.max_n
     rng = random.Random(seed)
     odd = rng.randrange(2)
     drawn = octaves.drawn(below, top, 2, rng)
-    return [min(top, n + ((n + i + odd) % 2)) for i, n in enumerate(drawn)]
+    found = {min(top, n + ((n + i + odd) % 2)) for i, n in enumerate(drawn)}
+    near = near_numbers.n_near(stage.manifest, compared, rng, NEAR)
+    return sorted(found.union(n for n in near if n > below))
 
 
 def _longest_tried(stage: Stage) -> int:
@@ -257,14 +263,14 @@ def paced_n(stage: Stage, seed: int) -> list[int]:
     return list(octaves.drawn(below, top, PACED_PARTS, random.Random(seed)))
 
 
-def questions(stage: Stage, seed: int, modulus: int) -> list[str]:
+def questions(stage: Stage, compared: Sequence[int], seed: int, modulus: int) -> list[str]:
     """Return the requests to the contract tests."""
     top = stage.manifest.max_n
     interval = VECTOR_INTERVAL if stage.traits.vector else INTERVAL
     questions_asked = [
-        *(f"try {n}" for n in tried_n(stage, seed)),
+        *(f"try {n}" for n in tried_n(stage, compared, seed)),
         *(f"top {n}" for n in long_n(stage, seed)),
-        *(f"once {n}" for n in once_n(stage, seed)),
+        *(f"once {n}" for n in once_n(stage, compared, seed)),
         *([f"scalar {_without_vectors(seed)}"] if stage.traits.vector else []),
         *(f"scalar-once {n}" for n in _scalar_n(stage, seed)),
         *(f"retention {n}" for n in _retained_n(stage, seed)),
@@ -422,10 +428,11 @@ def _paced(stage: Stage, got: dict[str, int]) -> Iterator[Failure]:
 
 
 def run(
-    guest: Running, stage: Stage, seed: int, timeout: float, path: str = MODULE
+    guest: Running, built: BuiltStage, seed: int, timeout: float, path: str = MODULE
 ) -> list[Failure]:
     """Load the contract tests, run them and unload. Return the failures."""
-    questions_asked = questions(stage, seed, expected_values.new_modulus(MODULUS_BITS))
+    stage, modulus = built.stage, expected_values.new_modulus(MODULUS_BITS)
+    questions_asked = questions(stage, built.compared, seed, modulus)
     guest.channel.check(f"insmod {path}", timeout)
     words = " ".join(f"'{question}'" for question in questions_asked)
     nonce = test_record.draw()

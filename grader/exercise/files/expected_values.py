@@ -22,7 +22,7 @@ sys.set_int_max_str_digits(0) if hasattr(sys, "set_int_max_str_digits") else Non
 FNV_PRIME = 0x100000001B3
 FNV_OFFSET = 0xCBF29CE484222325
 MASK = (1 << 64) - 1
-# The number of digits in a decimal limb, which is the unit of the thresholds in manifests.
+# The number of digits in a decimal limb.
 LIMB_DIGITS = 18
 # The search for an n near max_n that needs all limbs of a tight bound ends this far below max_n.
 NEAR_TOP = 4000

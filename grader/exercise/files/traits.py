@@ -31,8 +31,6 @@ class Traits:
     overwrites: str = ""
     # The method that multiplies long numbers. A bitwise product takes a hundred times as long.
     products: str = "schoolbook"
-    # The lengths in limbs at which the stage switches from one method to another.
-    thresholds: tuple[int, ...] = ()
     # The operations on numbers besides add, sub, mul and square. "ntt" stands for arithmetic modulo
     # a prime and number-theoretic transforms, "fft" for operations on digits and fast Fourier
     # transforms.

@@ -25,7 +25,7 @@ from grader.base.errors import MachineError
 from grader.base.finding import Finding
 from grader.exercise.build import c_flags, preprocess, stage_module
 from grader.exercise.build.stage_module import BuiltStage
-from grader.exercise.files import device, expected_values, stages
+from grader.exercise.files import device, expected_values, near_numbers, stages
 from grader.exercise.files.stages import Stage
 from grader.exercise.files.tasks import COMPUTE, DECIMAL, UNITS, CountedCall, Idea
 from grader.exercise.operations import test_cases, test_cases_decimal, test_program
@@ -82,6 +82,9 @@ NEARLY = 0.95
 LARGEST_ROOM = 1 << 20
 # A number with runs of equal words has runs of at most this many words.
 LONGEST_RUN = 40
+# How many sizes near numbers that the code compares are counted. Each octave has smaller sizes.
+NEAR, LEAST_NEAR = 10, 32
+WORD_BITS = 64
 # Special contents of operands; each size is counted with random numbers, too. No upper bound
 # depends on the contents, unless a method goes through a factor bit by bit. Lower bounds are for
 # random numbers, because a right method may leave out zeros.
@@ -263,7 +266,7 @@ def counts(
     left = [
         (one, call)
         for one in ordered
-        for drawn in sorted(_varied(stage, one, seed), key=lambda call: call.size)
+        for drawn in sorted(_varied(built, one, seed), key=lambda call: call.size)
         for call in (drawn, *_special(stage, drawn, seed))
     ]
     at_once = 1 if stage.traits.numbers else WORDS_AT_ONCE
@@ -294,13 +297,14 @@ def counts(
     return {one: tuple(of) for one, of in costs.items()}
 
 
-def _varied(stage: Stage, wanted: CountedCall, seed: int | None) -> list[CountedCall]:
+def _varied(built: BuiltStage, wanted: CountedCall, seed: int | None) -> list[CountedCall]:
     """Return the calls to count. In each second one, the operands have different sizes.
 
     If a method saves products, the number of products depends on the ratio of the sizes. The bounds
     of such a stage are for one ratio, so there the sizes are equal or nearly as in tasks.toml.
     """
-    calls = list(wanted.drawn(seed))
+    stage = built.stage
+    calls = [*wanted.drawn(seed), *_near(built, wanted, seed)]
     drawing = random.Random(f"{seed} {wanted} sizes")
     if wanted.second:
         least = max(1, int(wanted.second * NEARLY))
@@ -316,6 +320,28 @@ def _varied(stage: Stage, wanted: CountedCall, seed: int | None) -> list[Counted
         ratio = math.exp(drawing.uniform(*map(math.log, ends)))
         calls[i] = replace(calls[i], second=max(1, int(calls[i].size * ratio)))
     return calls
+
+
+def _near(built: BuiltStage, wanted: CountedCall, seed: int | None) -> list[CountedCall]:
+    """Return calls whose sizes are near the numbers that the code compares, at most NEAR."""
+    stage, drawing = built.stage, random.Random(f"{seed} {wanted} near")
+    if seed is None or not wanted.least:
+        return []
+    sizes: set[int] = set()
+    long = [number for number in built.compared if number >= LEAST_NEAR]
+    for number in near_numbers.chosen(long, drawing):
+        if wanted.operation == COMPUTE:
+            near = near_numbers.n_near(stage.manifest, [number], drawing)
+        else:
+            bits = 1 if stage.traits.decimal else WORD_BITS
+            ends = wanted.least * bits, wanted.size * bits
+            near = [
+                -(-length // bits)
+                for length in near_numbers.lengths(stage.traits, [number], *ends, drawing)
+            ]
+        sizes.update(size for size in near if wanted.least <= size <= wanted.size)
+    chosen = drawing.sample(sorted(sizes), min(NEAR, len(sizes)))
+    return [CountedCall(wanted.operation, size, wanted.second) for size in chosen]
 
 
 def _special(stage: Stage, call: CountedCall, seed: int | None) -> list[CountedCall]:

@@ -6,11 +6,11 @@ from __future__ import annotations
 import itertools
 import math
 import random
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from grader.exercise.files import expected_values
+from grader.exercise.files import expected_values, near_numbers
 from grader.exercise.files.stages import Stage
 from grader.exercise.files.tasks import course
 
@@ -44,9 +44,24 @@ class OperationCase:
     work: Callable[[int], tuple[float, float]] | None = None
 
 
-Tries = Callable[[random.Random, Stage], Iterator[OperationCase]]
+class Drawing(random.Random):
+    """Random numbers for test cases of a stage, and lengths near the numbers that it compares."""
+
+    def __init__(self, stage: Stage, compared: Sequence[int], seed: int) -> None:
+        super().__init__(seed)
+        self.traits, self.compared = stage.traits, compared
+
+    def lengths(self, least: int, most: int) -> list[int]:
+        """Return lengths in this range, in bits, or in limbs if limbs are decimal."""
+        found = near_numbers.lengths(self.traits, self.compared, least, most, self)
+        return sorted(self.sample(found, min(_MOST_LENGTHS, len(found))))
 
 
+Tries = Callable[[Drawing, Stage], Iterator[OperationCase]]
+
+
+# The most lengths near numbers that the code compares, so that all answers fit into the output.
+_MOST_LENGTHS = 40
 # The least and the largest share of the work of a product that must be announced.
 _LEAST_ANNOUNCED, _MOST_ANNOUNCED = 0.9, 1.25
 # Digits may also be converted by smaller divisors, which takes more work.
@@ -246,14 +261,15 @@ def _of_length(rng: random.Random, bits: int) -> int:
     return top | rng.choice((rng.getrandbits(bits), _runs(rng, bits), top - 1))
 
 
-def _related(rng: random.Random, most: int) -> Iterator[tuple[int, int]]:
-    """Yield pairs of numbers, in each octave of lengths one of each relation of both lengths.
+def _related(rng: random.Random, lengths: Iterable[int], most: int) -> Iterator[tuple[int, int]]:
+    """Yield pairs of numbers, of each length one of each relation of both lengths.
 
     In the last relation, the upper bits are the same. So an operation must be right for all pairs,
     and not only for those that occur when F(n) is computed.
     """
-    for bits in octaves(rng, 64, most):
+    for bits in lengths:
         related = [(bits, second) for second in second_lengths(rng, bits)]
+        related.append((any_length(rng, bits, most), bits))
         drawn = [(_of_length(rng, first), _of_length(rng, second)) for first, second in related]
         a = drawn[0][0]
         drawn.append((a, a ^ rng.getrandbits(any_length(rng, 1, bits - 1))))
@@ -302,12 +318,14 @@ def _binary(
     most, part: the longest operands, see longest()
     """
 
-    def tries(rng: random.Random, stage: Stage) -> Iterator[OperationCase]:
+    def tries(rng: Drawing, stage: Stage) -> Iterator[OperationCase]:
         operands = [*pairs(rng, _EDGES, list(_numbers(rng, 60)))]
-        large = list(_long(rng, longest(stage, most, part)))
+        top = longest(stage, most, part)
+        large = list(_long(rng, top))
         operands += [(a, rng.choice(large)) for a in large]
         for _ in range(1 if stage.traits.slow else _IN_AN_OCTAVE):
-            operands += _related(rng, longest(stage, most, part))
+            operands += _related(rng, octaves(rng, 64, top), top)
+        operands += _related(rng, rng.lengths(1, top), top)
         operands += [(a, a ^ 1) for a in beyond_stack(rng, stage, part)]
         for a, b in operands:
             x, y = (max(a, b), min(a, b)) if ordered else (a, b)
@@ -317,7 +335,7 @@ def _binary(
                 yield OperationCase(f"{name} {x:x} {y:x}", f"{function(x, y):x}", size)
         # Both operands are the same number. With "-t" the result overwrites this number, too.
         same = [f"{names[0]}-s", *([f"{names[0]}-t"] if len(allowed) > 2 else [])]
-        long = octaves(rng, 64, longest(stage, most, part))
+        long = *octaves(rng, 64, top), *rng.lengths(1, top)
         for a in (*_numbers(rng, 20), *(_of_length(rng, bits) for bits in long)):
             for name in same:
                 yield OperationCase(f"{name} {a:x} {a:x}", f"{function(a, a):x}", a.bit_length())
@@ -325,16 +343,19 @@ def _binary(
     return tries
 
 
-def _shifts(rng: random.Random, stage: Stage) -> Iterator[OperationCase]:
+def _shifts(rng: Drawing, stage: Stage) -> Iterator[OperationCase]:
     for a in _numbers(rng, 40):
         for bits in (0, 1, 31, 32, 33, 63, 64, 65, rng.randrange(300)):
             yield from _shift(stage, a, bits)
     for a in (*_long(rng, longest(stage, _MOST_SUM)), *beyond_stack(rng, stage)):
         yield from _shift(stage, a, rng.randrange(66))
-    for length in octaves(rng, 64, longest(stage, _MOST_SUM)):
+    most = longest(stage, _MOST_SUM)
+    near = rng.lengths(1, most)
+    for length in (*octaves(rng, 64, most), *near):
         a = _of_length(rng, length)
         yield from _shift(stage, a, rng.randrange(64))
-        yield from _shift(stage, a, any_length(rng, 64, longest(stage, _MOST_SUM)))
+        yield from _shift(stage, a, any_length(rng, 64, most))
+        yield from _shift(stage, a, rng.choice(near or [0]))
 
 
 def _shift(stage: Stage, a: int, bits: int) -> Iterator[OperationCase]:
@@ -342,16 +363,18 @@ def _shift(stage: Stage, a: int, bits: int) -> Iterator[OperationCase]:
         yield OperationCase(f"{name} {a:x} {bits}", f"{a << bits:x}", a.bit_length() + bits)
 
 
-def _squares(rng: random.Random, stage: Stage) -> Iterator[OperationCase]:
+def _squares(rng: Drawing, stage: Stage) -> Iterator[OperationCase]:
     most = longest(stage, _MOST_PRODUCT, 2)
     every = (_of_length(rng, bits) for _ in range(_IN_AN_OCTAVE) for bits in octaves(rng, 64, most))
-    for a in (*_numbers(rng, 100), *_long(rng, most), *every):
+    near = (_of_length(rng, bits) for bits in rng.lengths(1, most))
+    for a in (*_numbers(rng, 100), *_long(rng, most), *every, *near):
         yield OperationCase(f"square {a:x}", f"{a * a:x}", a.bit_length())
 
 
-def _copies(rng: random.Random, stage: Stage) -> Iterator[OperationCase]:
-    long = (*_long(rng, longest(stage, _MOST_SUM)), *beyond_stack(rng, stage))
-    for a in (*_numbers(rng, 100), *long):
+def _copies(rng: Drawing, stage: Stage) -> Iterator[OperationCase]:
+    most = longest(stage, _MOST_SUM)
+    near = (_of_length(rng, bits) for bits in rng.lengths(1, most))
+    for a in (*_numbers(rng, 100), *_long(rng, most), *beyond_stack(rng, stage), *near):
         yield OperationCase(f"copy {a:x}", f"{a:x}", a.bit_length())
 
 
@@ -390,12 +413,13 @@ def _hard_dividends(rng: random.Random) -> Iterator[int]:
         yield from dividends[:_OF_A_KIND]
 
 
-def _decimals(rng: random.Random, stage: Stage) -> Iterator[OperationCase]:
+def _decimals(rng: Drawing, stage: Stage) -> Iterator[OperationCase]:
     numbers = [*_numbers(rng, 30), *(10**i + d for i in range(45) for d in (-1, 0, 1))]
     if stage.traits.numbers:
         most = longest(stage, _MOST_PRODUCT)
         numbers += [*_hard_dividends(rng), *_long(rng, most // 2), *beyond_stack(rng, stage)]
-        numbers += [_of_length(rng, bits) for bits in octaves(rng, 64, most)]
+        lengths = *octaves(rng, 64, most), *rng.lengths(1, most)
+        numbers += [_of_length(rng, bits) for bits in lengths]
     else:
         numbers = [a & (1 << 64) - 1 for a in (*numbers, *_words(rng))]
     for a in numbers:
@@ -447,10 +471,15 @@ _FEW_BYTES = 256
 # All n up to the first one are computed, and some n of each octave up to the second one. Memory is
 # limited from the third one on.
 _ALL_N, _MANY_N, _FEW_N = 300, 30_000, 200
+# How many n are drawn near each number that the code compares.
+_NEAR = 4
 
 
-def _computations(rng: random.Random, stage: Stage) -> Iterator[OperationCase]:
+def _computations(rng: Drawing, stage: Stage) -> Iterator[OperationCase]:
+    near = near_numbers.n_near(stage.manifest, rng.compared, rng, _NEAR)
+    near = [n for n in near if _ALL_N < n <= _MANY_N]
     yield from map(_computation, computed_n(rng, stage.manifest.max_n))
+    yield from map(_computation, near)
     # Some n of each octave, as code may be wrong in a part of one.
     octaves = [1 << i for i in range(6, _MANY_STEPS.bit_length() - 1)]
     many = [rng.randrange(first, 2 * first) for first in octaves for _ in range(_OF_AN_OCTAVE)]
@@ -464,7 +493,7 @@ def _computation(n: int) -> OperationCase:
     return OperationCase(f"compute {n}", f"{value:x}", value.bit_length(), n)
 
 
-def _within_memory(rng: random.Random, stage: Stage) -> Iterator[OperationCase]:
+def _within_memory(rng: Drawing, stage: Stage) -> Iterator[OperationCase]:
     top = stage.manifest.max_n
     large = [any_length(rng, _MANY_N, 300_000), any_length(rng, 300_000, top), top]
     large.append(next(expected_values.above_whole_limbs(top, decimal=False)))
@@ -480,7 +509,7 @@ def _within_memory(rng: random.Random, stage: Stage) -> Iterator[OperationCase]:
 _SUMS = _binary(("add", "add-a", "add-b"), lambda a, b: a + b, False)
 
 
-def _creations(rng: random.Random, stage: Stage) -> Iterator[OperationCase]:
+def _creations(rng: Drawing, stage: Stage) -> Iterator[OperationCase]:
     """Yield sums of numbers, and requests for so many limbs that the number of bytes overflows."""
     yield from _SUMS(rng, stage)
     for size in (2**64 // 8 - 1, 2**64 // 24, 2**61 - rng.randrange(2, 1000)):

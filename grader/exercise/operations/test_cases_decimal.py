@@ -17,6 +17,7 @@ from grader.exercise.files import expected_values
 from grader.exercise.files.stages import Stage
 from grader.exercise.files.tasks import course
 from grader.exercise.operations.test_cases import (
+    Drawing,
     OperationCase,
     Residues,
     Tries,
@@ -130,11 +131,13 @@ def _any(rng: random.Random, limbs: int) -> str:
     return digits[rng.randrange(LIMB_DIGITS) :].lstrip("0") or "1"
 
 
-def _related(rng: random.Random, least: int, most: int) -> Iterator[tuple[str, str]]:
+def _related(rng: Drawing, least: int, most: int, near: int = 100) -> Iterator[tuple[str, str]]:
     """Yield pairs of numbers, in each octave of lengths one of each relation of both lengths.
 
     In the last relation, the upper digits are the same. So an operation must be right for all
     pairs, and not only for those that occur when F(n) is computed.
+
+    near: at most how many further lengths are near numbers that the code compares
     """
     for limbs in octaves(rng, least, most):
         drawn = [(_any(rng, limbs), _any(rng, second)) for second in second_lengths(rng, limbs)]
@@ -142,6 +145,10 @@ def _related(rng: random.Random, least: int, most: int) -> Iterator[tuple[str, s
         upper = rng.randint(1, len(a))
         drawn.append((a, a[:upper] + "".join(rng.choices("0123456789", k=len(a) - upper))))
         yield from (rng.choice(((a, b), (b, a))) for a, b in drawn)
+    lengths = rng.lengths(least, most)
+    for limbs in rng.sample(lengths, min(near, len(lengths))):
+        second = rng.choice((*second_lengths(rng, limbs), any_length(rng, limbs, most)))
+        yield _any(rng, limbs), _any(rng, second)
 
 
 def _operands(rng: random.Random, count: int) -> Iterator[int | Decimal]:
@@ -149,7 +156,7 @@ def _operands(rng: random.Random, count: int) -> Iterator[int | Decimal]:
     yield from _long(rng)
 
 
-def _pairs(rng: random.Random, stage: Stage) -> Iterator[tuple[int | Decimal, int | Decimal]]:
+def _pairs(rng: Drawing, stage: Stage) -> Iterator[tuple[int | Decimal, int | Decimal]]:
     yield from pairs(rng, _EDGES, list(_numbers(rng, 60)))
     long = list(_long(rng))
     for a in long:
@@ -158,17 +165,19 @@ def _pairs(rng: random.Random, stage: Stage) -> Iterator[tuple[int | Decimal, in
         yield Decimal(first), Decimal(second)
 
 
-def _same(rng: random.Random, stage: Stage) -> Iterator[int | Decimal]:
+def _same(rng: Drawing, stage: Stage) -> Iterator[int | Decimal]:
     """Yield numbers that are both operands."""
     yield from _numbers(rng, 20)
-    yield from (Decimal(_any(rng, limbs)) for limbs in octaves(rng, 2, _longest(stage)))
+    longest = _longest(stage)
+    lengths = *octaves(rng, 2, longest), *rng.lengths(2, longest)
+    yield from (Decimal(_any(rng, limbs)) for limbs in lengths)
 
 
 def _try(request: str, expected: int | Decimal, size: int | Decimal) -> OperationCase:
     return OperationCase(request, str(expected), len(str(size)))
 
 
-def _sums(rng: random.Random, stage: Stage) -> Iterator[OperationCase]:
+def _sums(rng: Drawing, stage: Stage) -> Iterator[OperationCase]:
     for a, b in _pairs(rng, stage):
         for name in ("add", "add-a", "add-b"):
             yield _try(f"{name} {a} {b}", _EXACT.add(a, b), max(a, b))
@@ -177,7 +186,7 @@ def _sums(rng: random.Random, stage: Stage) -> Iterator[OperationCase]:
             yield _try(f"{name} {a} {a}", _EXACT.add(a, a), a)
 
 
-def _differences(rng: random.Random, stage: Stage) -> Iterator[OperationCase]:
+def _differences(rng: Drawing, stage: Stage) -> Iterator[OperationCase]:
     for a, b in _pairs(rng, stage):
         x, y = max(a, b), min(a, b)
         for name in ("sub", "sub-b", "sub-a"):
@@ -187,16 +196,21 @@ def _differences(rng: random.Random, stage: Stage) -> Iterator[OperationCase]:
             yield _try(f"{name} {a} {a}", 0, a)
 
 
-def _fifths(rng: random.Random, stage: Stage) -> Iterator[OperationCase]:
-    for a in _operands(rng, 100):
+def _fifths(rng: Drawing, stage: Stage) -> Iterator[OperationCase]:
+    near = (Decimal(_any(rng, limbs)) for limbs in rng.lengths(2, _longest(stage)))
+    for a in (*_operands(rng, 100), *near):
         five = _EXACT.multiply(a, 5)
         for name in ("div5", "div5-a"):
             yield _try(f"{name} {five}", a, five)
 
 
-def _increases(rng: random.Random, stage: Stage) -> Iterator[OperationCase]:
+def _increases(rng: Drawing, stage: Stage) -> Iterator[OperationCase]:
     long: list[Decimal] = []
-    for limbs in octaves(rng, 2, _longest(stage)):
+    longest = _longest(stage)
+    for limbs in rng.lengths(2, longest):
+        near, small = Decimal(_any(rng, limbs)), rng.randrange(B)
+        yield _try(f"increase {near} {small}", _EXACT.add(near, small), near)
+    for limbs in octaves(rng, 2, longest):
         # Carries go through a random number of limbs.
         upper, lower = _any(rng, limbs), "9" * (LIMB_DIGITS * any_length(rng, 1, limbs))
         long += [Decimal(upper), Decimal(upper[: -len(lower)] + lower)]
@@ -219,7 +233,7 @@ def _square(a: str) -> OperationCase:
     return OperationCase(f"square {a}", _product(a, a), len(a))
 
 
-def _products(rng: random.Random, stage: Stage) -> Iterator[OperationCase]:
+def _products(rng: Drawing, stage: Stage) -> Iterator[OperationCase]:
     for a, b in pairs(rng, _EDGES, list(_numbers(rng, 60))):
         yield _mul(str(a), str(b))
     # Both operands are the same number. Long numbers are tested as squares instead, because a stage
@@ -235,7 +249,7 @@ def _products(rng: random.Random, stage: Stage) -> Iterator[OperationCase]:
     yield from (_mul(*pair) for pair in _related(rng, 2, _SHORT))
 
 
-def _squares(rng: random.Random, stage: Stage) -> Iterator[OperationCase]:
+def _squares(rng: Drawing, stage: Stage) -> Iterator[OperationCase]:
     for a in _numbers(rng, 100):
         yield _square(str(a))
         if a >= B**_NO_HALVES:
@@ -248,16 +262,16 @@ def _squares(rng: random.Random, stage: Stage) -> Iterator[OperationCase]:
     yield from _all_squares(rng, _SHORT)
 
 
-def _all_squares(rng: random.Random, most: int) -> Iterator[OperationCase]:
+def _all_squares(rng: Drawing, most: int) -> Iterator[OperationCase]:
     """Yield squares of each octave of lengths, also as products of a number with itself."""
-    for limbs in octaves(rng, _NO_HALVES, most):
+    for limbs in (*octaves(rng, _NO_HALVES, most), *rng.lengths(_NO_HALVES, most)):
         a = _any(rng, limbs)
         square = _square(a)
         yield square
         yield replace(square, request=f"mul-s {a} {a}")
 
 
-def _long_squares(rng: random.Random, stage: Stage) -> Iterator[OperationCase]:
+def _long_squares(rng: Drawing, stage: Stage) -> Iterator[OperationCase]:
     for size in octaves(rng, 3, _longest(stage, 2)):
         yield _square(_row(rng.choice(_ROWS), size))
     for size in _LONG:
@@ -278,7 +292,7 @@ def _largest_columns(size: int) -> tuple[str, str]:
     return _limbs(a), _limbs(b)
 
 
-def _long_products(rng: random.Random, stage: Stage) -> Iterator[OperationCase]:
+def _long_products(rng: Drawing, stage: Stage) -> Iterator[OperationCase]:
     for size in octaves(rng, 3, _longest(stage, 2)):
         yield _mul(_row(rng.choice(_ROWS), size), _row(B - 1, size))
         yield _mul(*_largest_columns(size))
@@ -302,12 +316,13 @@ def _long_products(rng: random.Random, stage: Stage) -> Iterator[OperationCase]:
         yield from _long_squares(rng, stage)
 
 
-def _decimals(rng: random.Random, stage: Stage) -> Iterator[OperationCase]:
+def _decimals(rng: Drawing, stage: Stage) -> Iterator[OperationCase]:
     numbers = [*_numbers(rng, 60), *(10**i + d for i in range(45) for d in (-1, 0, 1))]
     # Numbers with trailing zeros, whose digits are wrong if an approximate fraction is too small.
     numbers += [rng.randrange(1000) * 10 ** rng.randrange(36) for _ in range(100)]
     longest = Decimal(_some(rng, rng.randint(*_LONGEST_DECIMAL)))
-    every = (Decimal(_any(rng, limbs)) for limbs in octaves(rng, 2, _longest(stage)))
+    lengths = *octaves(rng, 2, _longest(stage)), *rng.lengths(2, _longest(stage))
+    every = (Decimal(_any(rng, limbs)) for limbs in lengths)
     for a in (*map(Decimal, numbers), *_long(rng), *every, longest):
         text = str(a)
         for room, want in (
@@ -317,14 +332,14 @@ def _decimals(rng: random.Random, stage: Stage) -> Iterator[OperationCase]:
             yield OperationCase(f"decimal {a} {room}", want, len(text))
 
 
-def _computations(rng: random.Random, stage: Stage) -> Iterator[OperationCase]:
+def _computations(rng: Drawing, stage: Stage) -> Iterator[OperationCase]:
     top = stage.manifest.max_n
     for n in [*computed_n(rng, top), *(n for n in (60_000, 100_000) if n <= top)]:
         digits = expected_values.digits(n)
         yield OperationCase(f"compute {n}", digits, len(digits), n)
 
 
-def _within_memory(rng: random.Random, stage: Stage) -> Iterator[OperationCase]:
+def _within_memory(rng: Drawing, stage: Stage) -> Iterator[OperationCase]:
     yield from _computations(rng, stage)
     for n in (rng.randint(*ends) for ends in _LARGE_N):
         digits = expected_values.digits(n)
@@ -348,10 +363,10 @@ def _digits(rng: random.Random) -> Iterator[Decimal]:
         yield Decimal(rng.choice("123456789") + "".join(rng.choices("0123456789", k=4 * size)))
 
 
-def _digit_sums(rng: random.Random, stage: Stage) -> Iterator[OperationCase]:
+def _digit_sums(rng: Drawing, stage: Stage) -> Iterator[OperationCase]:
     numbers = list(_digits(rng))
     pairs_of_all = [*zip(numbers, [*numbers[1:], numbers[0]])]
-    pairs_of_all += [(Decimal(a), Decimal(b)) for a, b in _related(rng, 2, _MOST)]
+    pairs_of_all += [(Decimal(a), Decimal(b)) for a, b in _related(rng, 2, _MOST, 8)]
     for a, b in pairs_of_all:
         low, high = min(a, b), max(a, b)
         once, twice = rng.sample((a, b), 2)
@@ -361,18 +376,18 @@ def _digit_sums(rng: random.Random, stage: Stage) -> Iterator[OperationCase]:
             yield _try(f"digit_minus {low} {high}", _EXACT.subtract(high, low), high)
 
 
-def _digit_fifths(rng: random.Random, stage: Stage) -> Iterator[OperationCase]:
+def _digit_fifths(rng: Drawing, stage: Stage) -> Iterator[OperationCase]:
     for a in _digits(rng):
         five = _EXACT.multiply(a, 5)
         yield _try(f"fifth {five}", a, five)
 
 
-def _unique_digits(rng: random.Random, stage: Stage) -> Iterator[OperationCase]:
+def _unique_digits(rng: Drawing, stage: Stage) -> Iterator[OperationCase]:
     for a in _digits(rng):
         yield _try(f"unique {a}", a, a)
 
 
-def _texts(rng: random.Random, stage: Stage) -> Iterator[OperationCase]:
+def _texts(rng: Drawing, stage: Stage) -> Iterator[OperationCase]:
     for a in _digits(rng):
         yield _try(f"text {a}", a, a)
 
@@ -387,7 +402,7 @@ def _extreme_digits(rng: random.Random, size: int) -> str:
     return format(_EXACT.subtract(Decimal(f"1{above}"), Decimal(below)), "f")
 
 
-def _transforms(rng: random.Random, stage: Stage) -> Iterator[OperationCase]:
+def _transforms(rng: Drawing, stage: Stage) -> Iterator[OperationCase]:
     # One transform length of each kind, up to products of half the size of the longest F(n).
     for size in (1, 2, 30, 60, 90, 113, 150, 200, 230, 400, 1000, 3000, 8000):
         for row in _ROWS:
@@ -428,12 +443,12 @@ def _words(rng: random.Random) -> list[int]:
     return [*edges, *(rng.randrange(2 ** rng.choice((20, 58, 60, 64))) for _ in range(200))]
 
 
-def _solinas(rng: random.Random, stage: Stage) -> Iterator[OperationCase]:
+def _solinas(rng: Drawing, stage: Stage) -> Iterator[OperationCase]:
     for a, b in pairs(rng, _words(rng)[:13], _words(rng)):
         yield _modulo(f"solinas {a} {b}", [a * b % _P], max(len(str(a)), len(str(b))), 3)
 
 
-def _shoup(rng: random.Random, stage: Stage) -> Iterator[OperationCase]:
+def _shoup(rng: Drawing, stage: Stage) -> Iterator[OperationCase]:
     for a, b in pairs(rng, _words(rng)[:13], _words(rng)):
         yield _modulo(f"shoup {a} {b % _P}", [a * b % _P], len(str(a)), 2)
 
@@ -470,14 +485,14 @@ def _polynomials(rng: random.Random) -> Iterator[list[int]]:
         yield [i % 2 * rng.randrange(1, B) for i in range(points)]
 
 
-def _forward(rng: random.Random, stage: Stage) -> Iterator[OperationCase]:
+def _forward(rng: Drawing, stage: Stage) -> Iterator[OperationCase]:
     for f in _polynomials(rng):
         text, levels = _limbs(f), len(f).bit_length() - 1
         expected = _values([x % _P for x in f], _roots(len(f)))
         yield _modulo(f"forward {text}", expected, len(text), 4 + 2 * levels)
 
 
-def _inverse(rng: random.Random, stage: Stage) -> Iterator[OperationCase]:
+def _inverse(rng: Drawing, stage: Stage) -> Iterator[OperationCase]:
     for f in _polynomials(rng):
         coefficients = [x % _P for x in f]
         # The input values need not be reduced, so they may be up to 3 P, which fits in a limb.

@@ -8,6 +8,7 @@ its compiler.
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import re
 import shutil
@@ -50,6 +51,8 @@ ADAPTER = HERE / "bignum_adapter.c"
 # The folder of the adapter, which no file of the stage can be in.
 BETWEEN = "adapter"
 PROGRAMS = paths.BUILD / "operations"
+# The ending of the file beside a program that has the numbers its stage compares.
+COMPARED = ".compared"
 
 
 class NoTestProgramError(LabError):
@@ -90,6 +93,11 @@ def program(stage: Stage, macros: tuple[str, ...] = ()) -> Path:
     return _obtain(target, stage, [one.files for one in made], kit)
 
 
+def compared(program: Path) -> tuple[int, ...]:
+    """Return the numbers by which the stage's code in a program decides, for tests near them."""
+    return tuple(json.loads(program.with_suffix(COMPARED).read_text()))
+
+
 def linked(stage: Stage, files: Mapping[str, bytes], kit: list[Path]) -> Path:
     """Build a program from texts of a stage's files and from files of the kit.
 
@@ -117,7 +125,9 @@ def _obtain(
     PROGRAMS.mkdir(parents=True, exist_ok=True)
     _remove_old()
     with tempfile.TemporaryDirectory(dir=PROGRAMS) as scratch:
-        shutil.move(_linked(stage, Path(scratch), made, kit, sanitized), target)
+        built, numbers = _linked(stage, Path(scratch), made, kit, sanitized)
+        target.with_suffix(COMPARED).write_text(json.dumps(numbers))
+        shutil.move(built, target)
     return target
 
 
@@ -147,11 +157,12 @@ def _linked(
     made: Sequence[Mapping[str, bytes]],
     kit: list[Path],
     sanitized: bool,
-) -> Path:
+) -> tuple[Path, tuple[int, ...]]:
     """Compile the stage's files, the adapter and the kit's files, and link them in the folder work.
 
-    The stage's files, the adapter and the kit's files have a folder each, so that no file can
-    replace a file of another folder.
+    Return the program and the numbers that the stage's code compares. The stage's files, the
+    adapter and the kit's files have a folder each, so that no file can replace a file of another
+    folder.
     """
     theirs, between, ours = work / "own", work / BETWEEN, work / "kit"
     for part in (theirs, between, ours):
@@ -180,9 +191,11 @@ def _linked(
     judges = [ours / f"{path.stem}.o" for path in kit]
     if sanitized:
         _check(stage, objects, judges)
+    own = [path for path in objects if path.parent == theirs]
+    numbers = stage_contract.compared(own, stage.traits.vector)
     parts = [str(path) for path in (*objects, *judges)]
     step.compile([*compiler, "-o", "program", *parts], work, (work,))
-    return work / "program"
+    return work / "program", numbers
 
 
 def _compile(

@@ -316,7 +316,9 @@ def outcome(stage: Stage, path: Path, operation: str, seed: int) -> OperationOut
 
 
 @lru_cache(maxsize=8)
-def _cases(manifest: Manifest, operation: str, seed: int) -> tuple[OperationCase, ...]:
+def _cases(
+    manifest: Manifest, operation: str, compared: tuple[int, ...], seed: int
+) -> tuple[OperationCase, ...]:
     """Return the test cases of an operation, in the order in which they are tested.
 
     All builds of a stage and all its copies have the same cases. Those of long products take up to
@@ -324,7 +326,8 @@ def _cases(manifest: Manifest, operation: str, seed: int) -> tuple[OperationCase
     """
     known = test_cases_decimal.TRIES if manifest.traits.decimal else test_cases.TRIES
     stage = Stage(Path(), manifest)  # no test case depends on files
-    tries = sorted(known[operation](random.Random(seed), stage), key=lambda t: t.size)
+    rng = test_cases.Drawing(stage, compared, seed)
+    tries = sorted(known[operation](rng, stage), key=lambda t: t.size)
     # Last, because a function with right results must be told so.
     return (*tries, *test_cases.announcements(random.Random(seed), stage, operation))
 
@@ -333,7 +336,7 @@ def _outcome(stage: Stage, path: Path, operation: str, seed: int) -> OperationOu
     sign = "" if stage.traits.decimal else "0x"
     if operation in test_cases_decimal.VECTORS and not processor.has_vectors():
         return OperationOutcome(False, False, 0, NO_VECTORS, Code.NOT_TRIED)
-    tries = _cases(stage.manifest, operation, seed)
+    tries = _cases(stage.manifest, operation, test_program.compared(path), seed)
     answers, ended = test_program.ask(path, [tried.request for tried in tries], stage.isolated)
     ended = test_program.with_condition(stage, ended)
     for i, tried in enumerate(tries):

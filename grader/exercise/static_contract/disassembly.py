@@ -42,6 +42,9 @@ from grader.exercise.static_contract.object_findings import (
 # because a compiler may add the offset of an index that starts at 1 or -1 to the address.
 BESIDE = 64
 CALLER = "results that do not depend on the caller"
+# Instructions whose constant may decide a jump. A compiler subtracts one end of a range, and then
+# compares the difference with the length of the range.
+DECIDING = frozenset(("cmp", "test", "and", "sub", "add"))
 # Numbers in this range, and jump offsets, do not count as constants.
 SMALL = range(-(1 << 7), 1 << 8)
 
@@ -195,6 +198,8 @@ class _Reader:
                     self._leads(place, (section.index, op.imm))
                 else:
                     self._number(op.imm, op.size)
+                    if verb in DECIDING and insn.operands[0].reg != x86.X86_REG_RSP:
+                        self._compares(op.imm, op.size)
             elif op.type == x86.X86_OP_MEM and not segment:
                 self._memory(section, insn, op, own)
 
@@ -205,6 +210,10 @@ class _Reader:
         if number not in SMALL:
             width = next(w for w in (2, 4, 8) if -(1 << 8 * w - 1) <= number < 1 << 8 * w)
             self.swept.numbers[number] = width
+
+    def _compares(self, number: int, size: int) -> None:
+        bits = 8 * size
+        self.swept.compared.add(min(number % (1 << bits), -number % (1 << bits)))
 
     def _memory(self, section: Section, insn: Any, op: Any, own: dict[int, Relocation]) -> None:
         """Check which memory an operand in memory accesses, by the operand's base."""
@@ -224,6 +233,8 @@ class _Reader:
             return
         else:
             self._number(op.mem.disp, 4)
+            if verb == "lea" and op.mem.base != x86.X86_REG_RSP:
+                self._compares(op.mem.disp, 4)
             return
         if verb == "lea" or kind == "once":
             return

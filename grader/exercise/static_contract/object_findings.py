@@ -43,6 +43,7 @@ class CodeSurvey:
     jumps: dict[Place, str] = field(default_factory=dict)  # Names of targets in other objects.
     follows: dict[Place, list[Place]] = field(default_factory=dict)  # Possible successors.
     numbers: dict[int, int] = field(default_factory=dict)  # The size of each large constant.
+    compared: set[int] = field(default_factory=set)  # Numbers that decide which way code goes.
 
     @property
     def number_bytes(self) -> int:

@@ -152,6 +152,17 @@ def violations(
     return found
 
 
+def compared(objects: list[Path], vector: tuple[str, ...]) -> tuple[int, ...]:
+    """Return the numbers by which a stage's objects may decide between two methods.
+
+    The tests also use these numbers as n, and as lengths of numbers, because a method may be wrong,
+    or slow, from such a number on.
+    """
+    read, _ = _read(objects)
+    surveys = (disassembly.read(obj, "gs", obj.source in vector) for obj in read)
+    return tuple(sorted(set().union(*(survey.compared for survey in surveys))))
+
+
 def _offered(names: SymbolRules, vector: tuple[str, ...]) -> SymbolRules:
     """Return the rules for names; with vector files, they allow the names of vector.h."""
     if not vector:
