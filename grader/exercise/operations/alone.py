@@ -48,8 +48,8 @@ SECONDS = 5
 TABLE = """\
 struct fib_call;
 {declarations}
-extern const unsigned long long alone_base;
-const unsigned long long alone_base = {base};
+extern const unsigned long long alone_base, alone_in_place;
+const unsigned long long alone_base = {base}, alone_in_place = {in_place};
 const char *const alone_names[] = {{ {names} 0 }};
 const char *(*const alone_tests[])(struct fib_call *call) = {{ {tests} }};
 """
@@ -60,12 +60,18 @@ def broken(stage: Stage, task: Task, seed: int) -> tuple[str, str]:
 
     A function that the learner writes in place of a stub also fails if it has no test, because its
     name or parameters have changed. All results of the task's operation must be right, because a
-    function may call functions of earlier tasks, which may be wrong.
+    function may call functions of earlier tasks, which may be wrong. Each function is also tested
+    as another computer compiles it.
     """
     functions = _functions(task)
     found = _results(stage, functions, seed)
     missing = {one: MISSING for one in functions if one not in found and one not in task.uses}
-    return _first_wrong({**found, **missing})
+    function, reason = _first_wrong({**found, **missing})
+    for macros, where in preprocess.WITHOUT_ASSEMBLY.items() if not function else ():
+        function, reason = _first_wrong(_results(stage, functions, seed, macros))
+        if function:
+            return function, f"{where}, {reason}"
+    return function, reason
 
 
 def wrong_function(stage: Stage, task: Task, verb: str, seed: int) -> tuple[str, str]:
@@ -116,18 +122,26 @@ def _functions(task: Task) -> list[str]:
     return sorted({*own, *task.uses} & set(ALONE), key=ALONE.index)
 
 
-def _results(stage: Stage, functions: list[str], seed: int) -> dict[str, str]:
+def _results(
+    stage: Stage, functions: list[str], seed: int, macros: tuple[str, ...] = ()
+) -> dict[str, str]:
     """Test functions of a stage. Return RIGHT or the fault of each, except for those without test.
 
-    seed: for the operands.
+    seed: for the operands
+    macros: definitions for the stage's files; nothing is tested if they change no text
     """
-    made = preprocess.texts(stage, list(stage_module.sources(stage, [])))
+    sources = list(stage_module.sources(stage, []))
+    made = preprocess.texts(stage, sources)
+    if macros:
+        own, made = made, preprocess.trapped(stage, preprocess.texts(stage, sources, macros=macros))
+        if preprocess.own_lines(stage, made) == preprocess.own_lines(stage, own):
+            return {}
     defined = _defined(made.files, functions)
     if made.cause or not defined:
         return {}
     # Only one of them could be tested, and the other one used.
     if twice := [one for one in defined if _different(made.files, one) > 1]:
-        rest = _results(stage, [one for one in functions if one not in twice], seed)
+        rest = _results(stage, [one for one in functions if one not in twice], seed, macros)
         return {**rest, **dict.fromkeys(twice, TWICE)}
     try:
         program = _program(stage, made.files, _defined(made.files, _course_functions(stage)))
@@ -223,6 +237,7 @@ def _program(stage: Stage, files: Mapping[str, bytes], defined: Mapping[str, str
     table = TABLE.format(
         declarations="\n".join(f"const char *{test}(struct fib_call *call);" for test in tests),
         base=test_cases_decimal.B if stage.traits.decimal else 0,
+        in_place=int(stage.traits.results != RETURNED),
         names=" ".join(f'"{function}",' for function in defined),
         tests=", ".join(tests),
     )

@@ -30,6 +30,12 @@ u64 alone_announced(void)
 	return allocator.announced;
 }
 
+u64 alone_held(void);
+u64 alone_held(void)
+{
+	return allocator.bytes;
+}
+
 /*
  * Repeat a test that is right, each time with another yield that finds the caller
  * killed: the first one, the last one, and some between. Return whether the

@@ -84,11 +84,12 @@ static u64 limb_at(const void *limbs, size_t i)
 struct bignum *tests_new_number(struct fib_call *call, size_t size)
 {
 	static size_t created;
-	size_t most = size > SHORT_LIMBS ? 9 : MOST_AT_A_TIME;
+	size_t most = size > SHORT_LIMBS && created % 64 ? 9 : MOST_AT_A_TIME;
 	size_t numbers = !SEVERAL    ? 1 :
 			 created % 8 ? 2 :
 				       1 + created / 8 * 7 % most;
 	size_t limb_bytes = form_of_limbs()->bytes;
+	u64 taken = allocator.taken;
 	struct bignum *a = tested_create(call, numbers, size);
 	bool it_returns_a_number_or_ENOMEM =
 		(unsigned long)a < (unsigned long)-4095;
@@ -109,12 +110,20 @@ struct bignum *tests_new_number(struct fib_call *call, size_t size)
 		memset(tested_limbs(a), FILL, size * limb_bytes);
 	if (!SEVERAL)
 		return a;
+	bool all_are_in_one_block = allocator.taken == taken + 1;
+
+	assert(all_are_in_one_block);
 	for (size_t i = 0; i < numbers; i++) {
 		struct bignum *each = tested_at(a, i);
+		const char *behind_all = (char *)tested_at(a, numbers);
+		bool its_limbs_follow_those_before =
+			tested_limbs(each) ==
+			behind_all + i * size * limb_bytes;
 		bool each_number_is_0 = tested_size(each) == 1 &&
 					!limb_at(tested_limbs(each), 0);
-		bool each_has_the_capacity = tested_capacity(each) >= size;
+		bool each_has_the_capacity = tested_capacity(each) == size;
 
+		assert(its_limbs_follow_those_before);
 		assert(each_number_is_0);
 		assert(each_has_the_capacity);
 	}

@@ -71,7 +71,7 @@ _LEAF = 16
 # The bits of the factors of products whose announced work is judged. A number of 1,300 bits has at
 # least 20 limbs. Further products have longer factors, up to _MOST_PRODUCT bits, or shorter ones.
 _ANNOUNCED_BITS = (1300, 2600)
-_SHORT_ANNOUNCED, _LEAST_FACTOR = 300, 130
+_SHORT_ANNOUNCED, _LEAST_FACTOR = 300, 33
 # The largest bits of operands whose result takes linear and quadratic time.
 _MOST_SUM, _MOST_PRODUCT = 100_000, 60_000
 # A number of this many bits does not fit on the stack of a call. So no stage can do without memory,

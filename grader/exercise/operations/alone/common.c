@@ -14,12 +14,29 @@ extern u64 alone_state __asm__("alone_state");
 /* The base of decimal limbs; 0 if limbs are binary. */
 extern const u64 alone_base __asm__("alone_base");
 
+/* Whether a sum or a difference may replace an operand. */
+extern const u64 alone_in_place __asm__("alone_in_place");
+
 /* Return the next number of Knuth's linear congruential generator, mixed. */
 static inline u64 alone_random(void)
 {
 	alone_state =
 		alone_state * 6364136223846793005ULL + 1442695040888963407ULL;
 	return alone_state ^ alone_state >> 29;
+}
+
+/* Return a random word; one in four is 0, a power of two, or as large as possible. */
+static inline u64 alone_limb(void)
+{
+	switch (alone_random() % 12) {
+	case 0:
+		return 0;
+	case 1:
+		return 1ULL << alone_random() % 64;
+	case 2:
+		return -1;
+	}
+	return alone_random();
 }
 
 /* The most limbs of a number that alone_size() returns. */
@@ -39,6 +56,12 @@ static inline size_t alone_size(int again, size_t most)
 /* Return the limb products that have been passed to fib_account_work so far. */
 u64 alone_announced(void) __asm__("alone_announced");
 
+/* The value of ENOMEM, whose macro is gone from a preprocessed text. */
+enum { alone_enomem = 12 };
+
+/* Return the bytes of all blocks that are allocated. */
+u64 alone_held(void) __asm__("alone_held");
+
 /* Return a * b + c modulo 2^61 - 1. */
 static inline u64 alone_mod(u64 a, u64 b, u64 c)
 {
@@ -56,16 +79,26 @@ static inline u64 alone_residue(const void *number, size_t bytes)
 	return residue;
 }
 
-/* F(n) of this n does not fit on the stack of a call, and n is even. */
-enum { alone_n = 48600, alone_words = 528 };
+/* F(2k) of this k does not fit on the stack of a call. */
+enum { alone_k = 24300, alone_words = 528 };
 
-/* Store F(alone_n / 2) and the number after it, the lowest word first. */
-static inline void alone_fibonacci(u32 *a, u32 *b)
+/* The words of a number of these tests, which may have more room than it needs. */
+enum { alone_room = 8 * alone_words };
+
+/* Return a random k up to alone_k, which is as likely in each octave. */
+static inline int alone_long(int again)
+{
+	return again ? 41 + alone_random() % (alone_k >> alone_random() % 9) :
+		       alone_k;
+}
+
+/* Store F(@k) and the number after it, the lowest word first. */
+static inline void alone_fibonacci(int k, u32 *a, u32 *b)
 {
 	memset(a, 0, alone_words * sizeof(*a));
 	memset(b, 0, alone_words * sizeof(*b));
 	b[0] = 1;
-	for (int k = 0; k < alone_n / 2; k++) {
+	while (k--) {
 		u64 sum = 0;
 
 		for (int i = 0; i < alone_words; i++) {

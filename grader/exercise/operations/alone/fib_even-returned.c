@@ -25,7 +25,7 @@ static const char *alone_even_of_long(struct fib_call *call)
 	struct bignum number[2], *c;
 	u64 a, b, got;
 
-	alone_fibonacci(memory[0].word, memory[1].word);
+	alone_fibonacci(alone_k, memory[0].word, memory[1].word);
 	a = alone_residue(memory[0].word, sizeof(memory[0].word));
 	b = alone_residue(memory[1].word, sizeof(memory[1].word));
 	for (int i = 0; i < 2; i++)

@@ -5,11 +5,14 @@ const char *alone(struct fib_call *call)
 	const unsigned __int128 base = alone_base ?: one << 8 * sizeof(limb_t);
 
 	for (int again = 0; again < 3000; again++) {
-		static limb_t a[alone_most], b[alone_most], c[alone_most + 1];
+		static limb_t a[alone_most + 1], b[alone_most + 1];
+		static limb_t first[alone_most + 1], second[alone_most + 1];
+		static limb_t other[alone_most + 1];
+		limb_t *const place[] = { other, a, b };
 		size_t a_size = alone_size(again, 9);
 		size_t b_size = again / 9 % a_size + 1;
 		unsigned __int128 want = 0;
-		limb_t top;
+		limb_t top, *c;
 
 		/* Many limbs are 0 or the largest, so that carries run far. */
 		for (size_t i = 0; i < a_size; i++) {
@@ -18,11 +21,14 @@ const char *alone(struct fib_call *call)
 			if (alone_random() % 2)
 				a[i] = alone_random() % 2 ? 0 : base - 1;
 		}
+		memcpy(first, a, sizeof(a));
+		memcpy(second, b, sizeof(b));
+		c = place[alone_in_place ? alone_random() % 3 : 0];
 		c[a_size] = again;
 		top = limbs_add(c, a, a_size, b, b_size);
 		for (size_t i = 0; i < a_size; i++) {
-			want += a[i];
-			want += i < b_size ? b[i] : 0;
+			want += first[i];
+			want += i < b_size ? second[i] : 0;
 			if (c[i] != want % base)
 				return "c[] is not the sum";
 			want /= base;

@@ -12,10 +12,10 @@ const char *alone(struct fib_call *call)
 
 		/* At first all limbs are as large as possible. */
 		for (size_t i = 0; i <= size; i++) {
-			a[i] = again < 17 ? -1 : alone_random();
-			old[i] = c[i] = again < 17 ? -1 : alone_random();
+			a[i] = again < 17 ? -1 : alone_limb();
+			old[i] = c[i] = again < 17 ? -1 : alone_limb();
 		}
-		factor = again < 17 ? -1 : alone_random();
+		factor = again < 17 ? -1 : alone_limb();
 		top = limbs_addmul(c, a, size, factor);
 		for (size_t i = 0; i != size; i++) {
 			want += (unsigned __int128)factor * a[i];

@@ -25,7 +25,8 @@ const char *alone(struct fib_call *call)
 
 		for (unsigned int shift = 0; shift < 8 * sizeof(limb_t);
 		     shift += size > 5 ? 13 : 1) {
-			static limb_t a[alone_most], f[alone_most + 1];
+			static limb_t a[alone_most], f[2 * alone_most + 4];
+			size_t above = 1 + alone_random() % (size + 2);
 			static limb_t c[alone_most];
 			limb_t top;
 
@@ -38,9 +39,12 @@ const char *alone(struct fib_call *call)
 			if (!alone_shifted(a, size, shift, f, top))
 				return "c[] is not a[] * 2^shift if c is a";
 			memcpy(f, a, size * sizeof(*f));
-			top = limbs_lshift(f + 1, f, size, shift);
-			if (!alone_shifted(a, size, shift, f + 1, top))
+			f[above + size] = again;
+			top = limbs_lshift(f + above, f, size, shift);
+			if (!alone_shifted(a, size, shift, f + above, top))
 				return "c[] is not a[] * 2^shift if c begins above a";
+			if (f[above + size] != (limb_t)again)
+				return "it writes more than size limbs";
 		}
 	}
 	return "right";

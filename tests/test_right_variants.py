@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: (MIT OR GPL-2.0-only)
+"""Test that other right solutions than the kit's earn all points of all tasks.
+
+Each variant keeps what the handout, the comments and stage.h require, and lost points once.
+"""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from grader.base import scratch
+from grader.exercise.files import stages, tasks
+from grader.scoring import pipeline, points
+
+pytestmark = [pytest.mark.sampled, pytest.mark.once, pytest.mark.machine]
+
+# The stage, and the changes of bignum.c.
+RIGHT_VARIANTS: dict[str, tuple[int, dict[str, str]]] = {
+    "bn_reserve makes room for a power of two": (
+        4,
+        {
+            "\tlimb = fib_alloc(a->call, size, sizeof(*limb));\n": (
+                "\tsize_t room = 1;\n\n\twhile (room < size)\n\t\troom *= 2;\n\tsize = room;\n"
+                "\tlimb = fib_alloc(a->call, size, sizeof(*limb));\n"
+            )
+        },
+    ),
+    "bn_add reserves a limb for the carry": (
+        4,
+        {"\terr = bn_reserve(c, a->size);\n": "\terr = bn_reserve(c, a->size + 1);\n"},
+    ),
+    "without a carry the other limbs are copied": (
+        6,
+        {
+            "\tfor (; i < a_size; i++) {\n\t\tc[i] = a[i] + carry;\n": (
+                "\tif (!carry && c != a)\n"
+                "\t\tmemcpy(c + i, a + i, (a_size - i) * sizeof(*c));\n"
+                "\tfor (; i < a_size && carry; i++) {\n\t\tc[i] = a[i] + carry;\n"
+                "\t\tif (c[i] && c != a)\n"
+                "\t\t\tmemcpy(c + i + 1, a + i + 1, (a_size - i - 1) * sizeof(*c));\n"
+            )
+        },
+    ),
+    "a shift by whole limbs is a copy": (
+        6,
+        {
+            "\tlimb_t top = a[size - 1] >> 1 >> down;\n": (
+                "\tlimb_t top = a[size - 1] >> 1 >> down;\n\n"
+                "\tif (!shift) {\n\t\tmemmove(c, a, size * sizeof(*c));\n\t\treturn 0;\n\t}\n"
+            )
+        },
+    ),
+}
+
+
+@pytest.mark.parametrize("name", RIGHT_VARIANTS)
+def test_it_earns_all_points(name: str, tmp_path: Path) -> None:
+    number, changes = RIGHT_VARIANTS[name]
+    directory = tmp_path / stages.kit(number).directory.name
+    shutil.copytree(stages.kit(number).directory, directory)
+    path = directory / "bignum.c"
+    text = path.read_text()
+    for old, new in changes.items():
+        assert text.count(old) >= 1, old
+        text = text.replace(old, new, 1)
+    path.write_text(text)
+    try:
+        tried = pipeline.try_operations(stages.single(directory, directory.name, number), 7)
+    finally:
+        scratch.remove_all()
+    lines = points.task_lines(tasks.course(number), tried)
+    assert all(line.earned == line.possible for line in lines), [line.remark for line in lines]
