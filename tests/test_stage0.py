@@ -219,6 +219,52 @@ INPUT = "\tchar input[FIRST_INPUT + 1], line[FIRST_LINE + 1];\n"
 TO_NUMBER = "\tif (kstrtouint(input, 10, &n) || n > FIRST_MAX_N)\n"
 # Other right drivers, each as texts of the driver and their replacements.
 RIGHT_DRIVERS = {
+    "the notebook in one structure": {
+        LOCK: "static struct first_notebook {\n\tstruct mutex lock;\n\tsize_t used;\n"
+        "\tu32 lines;\n\tchar text[FIRST_BYTES];\n} *first;\n"
+        "#define first_lock (first->lock)\n#define first_text (first->text)\n"
+        "#define first_used (first->used)\n#define first_lines (first->lines)\n",
+        "static char *first_text; /* FIRST_BYTES of memory */\n"
+        "static size_t first_used; /* number of bytes of text in first_text */\n"
+        "static u32 first_lines;\n": "",
+        "\tfirst_text = kmalloc(FIRST_BYTES, GFP_KERNEL);\n\tif (!first_text)\n"
+        "\t\treturn -ENOMEM;\n": "\tfirst = kmalloc(sizeof(*first), GFP_KERNEL);\n"
+        "\tif (!first)\n\t\treturn -ENOMEM;\n\tmutex_init(&first_lock);\n",
+        "free_text:\n\tkfree(first_text);\n": "free_text:\n\tkfree(first);\n",
+        "\tkfree(first_text);\n": "\tkfree(first);\n",
+    },
+    "an index of the lines": {
+        "static u32 first_lines;\n": "static u32 first_lines;\n"
+        "static u16 first_begins[FIRST_BYTES / 2];\n",
+        "\tmemcpy(first_text + first_used, line, size);\n": (
+            "\tfirst_begins[first_lines] = first_used;\n"
+            "\tmemcpy(first_text + first_used, line, size);\n"
+        ),
+        "\twhile (offset && first_text[offset - 1] != '\\n')\n\t\toffset--;\n": (
+            "\tif (offset < first_used) {\n\t\tu32 low = 0, high = first_lines;\n\n"
+            "\t\twhile (high - low > 1) {\n\t\t\tu32 middle = (low + high) / 2;\n\n"
+            "\t\t\tif (first_begins[middle] <= offset)\n\t\t\t\tlow = middle;\n"
+            "\t\t\telse\n\t\t\t\thigh = middle;\n\t\t}\n"
+            "\t\toffset = first_begins[low];\n\t}\n"
+        ),
+    },
+    "a list of the open files, and an atomic number of lines": {
+        "static u32 first_lines;\n": "static atomic64_t first_lines;\n"
+        "static LIST_HEAD(first_files);\n",
+        "\tfirst_lines++;\n": "\tatomic64_inc(&first_lines);\n",
+        "\tfirst_lines = 0;\n\tfor": "\tatomic64_set(&first_lines, 0);\n\tfor",
+        "\t\tfirst_lines = 0;\n": "\t\tatomic64_set(&first_lines, 0);\n",
+        "\t\tinfo.lines = first_lines;\n": "\t\tinfo.lines = atomic64_read(&first_lines);\n",
+        "\t\tret = first_lines;\n": "\t\tret = atomic64_read(&first_lines);\n",
+        f"\tu32 lines;\n\n{TAKEN}\tlines = first_lines;\n{RELEASED}": (
+            "\tu32 lines = atomic64_read(&first_lines);\n\n"
+        ),
+        MINE: f"\tstruct list_head list;\n{MINE}",
+        "\tfile->private_data = mine;\n": f"{TAKEN}\tlist_add(&mine->list, &first_files);\n"
+        f"{RELEASED}\tfile->private_data = mine;\n",
+        GIVEN_BACK: f"\tstruct first_file *mine = file->private_data;\n\n{TAKEN}"
+        f"\tlist_del(&mine->list);\n{RELEASED}\tkfree(mine);\n",
+    },
     "a semaphore for readers and writers": {
         LOCK: "static DECLARE_RWSEM(first_lock);\n"
         "#define mutex_lock down_write\n#define mutex_unlock up_write\n",

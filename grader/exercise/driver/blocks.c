@@ -34,7 +34,7 @@ static struct block {
 	size_t size;
 } blocks[MOST_BLOCKS];
 static int used;
-/* The driver's first block that is large enough for the notebook. */
+/* The notebook's memory in one of the blocks; NULL before the device is made. */
 static char *notebook;
 
 static unsigned long begin_of(const struct block *block)
@@ -64,8 +64,6 @@ void block_taken(void *memory, size_t size, bool zero)
 		blocks[used++] = block;
 	else
 		report_full("full_blocks", MOST_BLOCKS);
-	if (!notebook && size >= FIRST_BYTES)
-		notebook = memory;
 	kit_leave(flags);
 }
 
@@ -83,10 +81,11 @@ bool block_freed(const void *memory)
 		overrun = memchr_inv((const char *)memory + block->size, UNSET,
 				     BEHIND_BLOCK);
 		locks_forget((unsigned long)memory, block->size);
+		if ((unsigned long)notebook - (unsigned long)memory <
+		    block->size)
+			notebook = NULL;
 		*block = blocks[--used];
 	}
-	if (memory == notebook)
-		notebook = NULL;
 	kit_leave(flags);
 	return overrun;
 }
@@ -101,9 +100,26 @@ bool is_in_block(unsigned long address)
 	return block_at(address);
 }
 
-bool notebook_begins(const char *text, size_t size)
+/* Return the memory in the block that begins with a text; NULL if none does. */
+static char *text_in(const struct block *block, const char *text, size_t size)
 {
-	return notebook && !memcmp(notebook, text, size);
+	char *memory = (char *)begin_of(block);
+
+	for (size_t i = 0; i + FIRST_BYTES <= block->size; i++)
+		if (!memcmp(memory + i, text, size))
+			return memory + i;
+	return NULL;
+}
+
+bool find_notebook(const char *text, size_t size)
+{
+	unsigned long flags = kit_enter();
+
+	notebook = NULL;
+	for (int i = 0; i < used && !notebook; i++)
+		notebook = text_in(&blocks[i], text, size);
+	kit_leave(flags);
+	return notebook;
 }
 
 /*

@@ -105,8 +105,12 @@ void block_taken(void *memory, size_t size, bool zero);
 /* Return whether the bytes behind a block have changed that is freed now. */
 bool block_freed(const void *memory);
 
-/* Return whether the notebook begins with a text. */
-bool notebook_begins(const char *text, size_t size);
+/*
+ * Find the notebook in the driver's blocks by the text that it contains. The
+ * text may begin anywhere in a block, such as in a structure. Return whether
+ * there is a notebook.
+ */
+bool find_notebook(const char *text, size_t size);
 
 /*
  * Return whether an address is in the notebook, or in any block of the driver.

@@ -168,8 +168,7 @@ static const char beginning[] = "0\n1\n1\n2\n3\n5\n8\n13\n21\n34\n";
 static void told_device(const struct file_operations *fops)
 {
 	told('=', "owner", fops && fops->owner == THIS_MODULE);
-	told('=', "beginning",
-	     notebook_begins(beginning, sizeof(beginning) - 1));
+	told('=', "beginning", find_notebook(beginning, sizeof(beginning) - 1));
 }
 
 /* Report whether the device was made. Programs can open it from now on. */

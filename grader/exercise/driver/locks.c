@@ -22,6 +22,8 @@
  * The wrappers at the end report the locks; interposer.c has those of
  * mutex_lock and mutex_unlock. The checks are switched on by a parameter.
  */
+#include <linux/hash.h>
+#include <linux/log2.h>
 #include <linux/module.h>
 #include <linux/mutex.h>
 #include <linux/printk.h>
@@ -38,19 +40,22 @@
 #define MOST_LOCKS 8
 /* The maximum numbers of orders of two locks, and of variables. */
 #define MOST_ORDERS 256
-#define MOST_VARIABLES 1024
+#define MOST_VARIABLES 8192
 /* The maximum numbers of calls at a time, and of variables that one has read. */
 #define MOST_CALLS 16
 #define MOST_READ 8
 /* The key of the notebook, which counts as one variable. */
 #define NOTEBOOK 1ul
+/* The key of an entry for a variable whose memory was freed. */
+#define FORGOTTEN 2ul
 
 /**
  * enum lockset - which accesses need a lock in common
  * @NONE: none
  * @WRITES: writes only; a bus lock protects atomic and marked writes, so they
  * 	need no other lock, unless other writes to the variable do
- * @ACCESSES: all accesses, except an atomic access outside the notebook
+ * @ACCESSES: all accesses, except an atomic access outside the notebook; a single
+ *	number that all functions access as an atomic64_t needs no lock
  * @STRICT: also an atomic read, and an atomic write of a caller with a lock
  */
 enum lockset { NONE, WRITES, ACCESSES, STRICT };
@@ -234,6 +239,7 @@ static bool holds_any(bool write)
  * @task: the caller; NULL if the entry is free
  * @depth: the number of the driver's functions that the call is in
  * @read: the variables that were read under a lock, and not written after that
+ * @more: whether there were more such variables than @read can hold
  * @notebook: whether the notebook was accessed under a lock
  * @ended: whether a critical section with such accesses has ended
  * @from: the first of the caller's bytes that the last copy has read
@@ -245,6 +251,7 @@ static struct driver_call {
 	unsigned long from;
 	size_t size;
 	unsigned long read[MOST_READ];
+	bool more;
 	bool notebook;
 	bool ended;
 } driver_calls[MOST_CALLS];
@@ -340,6 +347,7 @@ void locks_leave(void)
 static bool is_second_section(unsigned long address, bool write)
 {
 	struct driver_call *call = driver_call(false);
+	unsigned long *slot = NULL;
 
 	if (!call)
 		return false;
@@ -348,13 +356,15 @@ static bool is_second_section(unsigned long address, bool write)
 		return call->ended;
 	}
 	for (int i = 0; i < MOST_READ; i++) {
-		if (call->read[i] == address || (!write && !call->read[i])) {
-			call->read[i] = write ? 0 : address;
-			return false;
-		}
+		if (call->read[i] == address)
+			slot = &call->read[i];
+		else if (!call->read[i] && !write && !slot)
+			slot = &call->read[i];
 	}
-	if (!write)
-		report_full("full_variables", MOST_READ);
+	if (slot)
+		*slot = write ? 0 : address;
+	else
+		call->more |= !write;
 	return false;
 }
 
@@ -364,7 +374,7 @@ static void end_section(void)
 
 	if (!call)
 		return;
-	call->ended |= call->notebook;
+	call->ended |= call->notebook || call->more;
 	for (int i = 0; i < MOST_READ; i++)
 		call->ended |= call->read[i] != 0;
 }
@@ -394,7 +404,8 @@ void locks_released(const void *lock)
 
 /**
  * struct variable - a variable of the driver, and the locks that protect it
- * @key: its address, rounded down to 8 bytes, or NOTEBOOK
+ * @key: its address, rounded down to 8 bytes, or NOTEBOOK; 0 if the entry is
+ *	free, or FORGOTTEN
  * @task: the only task that has accessed the variable; NULL if there are more
  * @locks: the locks that have protected all accesses since then
  * @checked: whether it is the driver's own memory. Other memory may be used for
@@ -416,8 +427,7 @@ static struct variable {
 	bool bare_writes;
 	void *bare;
 	void *other;
-} variables[MOST_VARIABLES];
-static int known;
+} variables[MOST_VARIABLES]; /* a hash table with linear probing */
 
 /* Remove the locks that do not protect this access. Count the rest. */
 static int keep_held(struct variable *variable, bool write, bool on_bus)
@@ -450,35 +460,54 @@ static void begin_sharing(struct variable *variable, bool on_bus)
 	}
 }
 
+/* Return the entry with a key, or the entry for a new one; NULL if all are used. */
+static struct variable *find_variable(unsigned long key)
+{
+	struct variable *reusable = NULL;
+	u32 i = hash_long(key, ilog2(MOST_VARIABLES));
+
+	for (int n = 0; n < MOST_VARIABLES; n++, i++) {
+		struct variable *one = &variables[i % MOST_VARIABLES];
+
+		if (one->key == key)
+			return one;
+		if (!one->key)
+			return reusable ?: one;
+		if (one->key == FORGOTTEN && !reusable)
+			reusable = one;
+	}
+	return reusable;
+}
+
 static struct variable *variable_at(unsigned long address)
 {
 	unsigned long key = address & ~7ul;
-	bool own = is_own(address);
+	struct variable *variable;
 
 	if (is_notebook(address))
 		key = NOTEBOOK;
 	else if (object_is_on_stack((void *)address))
 		return NULL;
-	for (int i = 0; i < known; i++)
-		if (variables[i].key == key)
-			return &variables[i];
-	if (known == MOST_VARIABLES) {
+	variable = find_variable(key);
+	if (!variable)
 		report_full("full_variables", MOST_VARIABLES);
-		return NULL;
-	}
-	variables[known] = (struct variable){ key, current, .checked = own };
-	return &variables[known++];
+	else if (variable->key != key)
+		*variable = (struct variable){ key, current,
+					       .checked = is_own(address) };
+	return variable;
 }
 
 void locks_forget(unsigned long begin, size_t size)
 {
 	int kept = 0;
 
-	for (int i = 0; i < known; i++)
-		if (variables[i].key - begin >= size)
-			variables[kept++] = variables[i];
-	known = kept;
-	for (int i = kept = 0; i < MOST_ORDERS && orders[i][0]; i++) {
+	for (unsigned long key = begin & ~7ul; key < begin + size; key += 8) {
+		struct variable *variable = find_variable(key);
+
+		if (variable && variable->key == key)
+			variable->key = FORGOTTEN;
+	}
+	for (int i = 0; i < MOST_ORDERS && orders[i][0]; i++) {
 		const void *first = orders[i][0], *second = orders[i][1];
 
 		orders[i][0] = NULL;
@@ -508,6 +537,49 @@ static bool is_shared(unsigned long address)
 	return get_nr_threads(current) > 1 || is_open_to_all(address);
 }
 
+/**
+ * struct atomic_access - an access by an atomic function that needs no lock
+ * @task: the caller; NULL if the entry is free
+ * @address: the address of the variable
+ */
+static struct atomic_access {
+	struct task_struct *task;
+	unsigned long address;
+} atomic_accesses[MOST_CALLS];
+
+static void note_atomic(unsigned long address)
+{
+	unsigned long flags = kit_enter();
+	struct atomic_access *entry = NULL;
+
+	for (int i = 0; i < MOST_CALLS; i++)
+		if (atomic_accesses[i].task == current ||
+		    (!atomic_accesses[i].task && !entry))
+			entry = &atomic_accesses[i];
+	if (entry)
+		*entry = (struct atomic_access){ current, address };
+	kit_leave(flags);
+}
+
+/*
+ * Forget the atomic access of the current task. Return whether it was to this
+ * address. The functions atomic_read and atomic_set access the variable by
+ * READ_ONCE and WRITE_ONCE, so the compiler reports their access a second time,
+ * as the task's next one.
+ */
+static bool was_atomic(unsigned long address)
+{
+	bool same = false;
+
+	for (int i = 0; i < MOST_CALLS; i++) {
+		if (atomic_accesses[i].task != current)
+			continue;
+		same = atomic_accesses[i].address == address;
+		atomic_accesses[i].task = NULL;
+	}
+	return same;
+}
+
 /* Print the first access to each variable that has no lock in common. */
 void locks_access(unsigned long address, bool write, bool marked, void *place)
 {
@@ -521,6 +593,8 @@ void locks_access(unsigned long address, bool write, bool marked, void *place)
 	    (READ_ONCE(lockset) == WRITES && !write))
 		return;
 	flags = kit_enter();
+	if (was_atomic(address) && marked)
+		goto unlock;
 	if (READ_ONCE(lockset) == STRICT && holds_any(write))
 		second = is_second_section(address, write);
 	second = second && !second_section_reported;
@@ -568,6 +642,8 @@ void first_atomic(const volatile void *address, bool write)
 	if (checked)
 		locks_access((unsigned long)address, write, true,
 			     __builtin_return_address(0));
+	else if (READ_ONCE(lockset))
+		note_atomic((unsigned long)address);
 }
 
 #ifdef FIRST_LOCKS_WRAPPED

@@ -128,14 +128,15 @@ def _opening() -> list[DriverCase]:
     return [
         case("open", "open 0 rw", 0),
         case("open a second time", "open 1 r", 0),
-        case("look at the memory of the first file", "opened 0", 1),
-        case("look at the memory of the second file", "opened 1", 1),
         case("no more memory", "fail 1", 1),
         case("open without memory", "open 2 rw", ENOMEM),
         case("no memory for a second block", "fail 2", 1),
         WithoutMemoryCase("open without a second block", "open 3 rw", "0"),
         case("memory again", "fail 0", 1),
         case("open when there is memory again", "open 2 rw", 0),
+        # A driver may link its open files, so only the write is between the two looks.
+        case("look at the memory of the first file", "opened 0", 1),
+        case("look at the memory of the second file", "opened 1", 1),
         case("write to the first file", "write 0 7", 1),
         case("look at the memory of the first file again", "opened 0", 1),
         case("look at the memory of the second file again", "opened 1", 1),
