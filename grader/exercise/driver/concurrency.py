@@ -125,7 +125,8 @@ def _open(session: DriverSession, places: Mapping[str, str]) -> str:
         if opened != 2 * COUNT:
             raise wrong(TOGETHER, title, f"{2 * COUNT} open files", f"{opened}")
         session.clean(title)
-    return title
+    _killed(session, "open", "close")
+    return CLOSED
 
 
 def _notebook(session: DriverSession, places: Mapping[str, str]) -> str:
@@ -153,6 +154,10 @@ def _notebook(session: DriverSession, places: Mapping[str, str]) -> str:
         written, mine = _numbers(session, f"same {COUNT}{cpus}", title, 2)
         if written != mine:
             raise wrong(TOGETHER, title, f"mine {written}", f"mine {mine}")
+        title = f"two callers open {COUNT} files each and write a line to each, {place}"
+        (right,) = _numbers(session, f"opens {COUNT} info{cpus}", title, 1)
+        if right != 2 * COUNT:
+            raise wrong(TOGETHER, title, f"mine 1 in {2 * COUNT} files", f"in {right}")
         session.clean(title)
     _killed(session, "info", "clear")
     return CLOSED

@@ -117,15 +117,14 @@ static int __maybe_unused is_killed(void)
 
 /*
  * Interrupt one of the client's two callers by the signal for which it has a
- * handler. Return -EINTR if that was done. A call that counts reads is not
- * interrupted, because the kernel could restart it.
+ * handler, unless it blocks this signal. Return -EINTR if that was done.
  */
 static int __maybe_unused is_interrupted(void)
 {
 	int err = is_killed();
 
-	if (err || READ_ONCE(lockset) <= WRITES ||
-	    get_nr_threads(current) < 2 || !race_chosen())
+	if (err || !READ_ONCE(lockset) || get_nr_threads(current) < 2 ||
+	    sigismember(&current->blocked, SIGUSR1) || !race_chosen())
 		return err;
 	send_sig(SIGUSR1, current, 1);
 	return -EINTR;
@@ -532,9 +531,15 @@ static bool is_open_to_all(unsigned long address)
 	       THIS_MODULE->state != MODULE_STATE_GOING;
 }
 
+/*
+ * The kernel releases the files of a process that ends, and no other caller can
+ * use them then.
+ */
 static bool is_shared(unsigned long address)
 {
-	return get_nr_threads(current) > 1 || is_open_to_all(address);
+	return (get_nr_threads(current) > 1 &&
+		!(current->flags & PF_EXITING)) ||
+	       is_open_to_all(address);
 }
 
 /**

@@ -72,7 +72,9 @@
  *				number of reads that are wrong
  *	reads COUNT		each reads at the end of the text, writes, and makes
  *				calls that fail
- *	opens COUNT		each opens and closes the device: the number of files
+ *	opens COUNT [info]	each opens and closes the device: the number of
+ *				files; "info": only files that count their first
+ *				line
  *	resets COUNT		one reads, one sets the attribute "calls" to 0 and
  *				reads it: the number of answers that are wrong
  *	clears COUNT		one writes, one clears: lines written, lines
@@ -89,8 +91,9 @@
  *	killed KIND 1|2		make a call in a process that is killed when it
  *				waits for a lock (1), or when the call begins (2):
  *				whether it was killed. KIND is
- *				write, read, seek, info, clear, lines or calls (a
- *				read of the attribute), or store (0 to calls)
+ *				write, read, seek, info, clear, open, close, lines
+ *				or calls (a read of the attribute), or store (0
+ *				to calls)
  */
 #ifndef FIRSTCTL_H
 #define FIRSTCTL_H

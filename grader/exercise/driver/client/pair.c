@@ -43,6 +43,7 @@ struct caller {
 	off_t end; /* of the text, at the beginning */
 	const char *attribute; /* the attribute to open instead of the device */
 	int flags; /* of the open */
+	bool asks; /* whether opens() writes a line and calls INFO */
 	bool ended;
 	long done;
 	long odd;
@@ -107,6 +108,29 @@ static bool has_ended(const struct caller *c)
 	return __atomic_load_n(&c->ended, __ATOMIC_ACQUIRE);
 }
 
+/* Make all kinds of calls that count: reads at the end, writes, and failures. */
+static void reads(struct caller *c)
+{
+	void *bad = (void *)8;
+	char text[16];
+
+	for (long i = 0; i < c->count; i++) {
+		__atomic_add_fetch(&c->begun, 1, __ATOMIC_SEQ_CST);
+		if (i % 5 == 0)
+			c->done += pread(c->fd, text, sizeof(text),
+					 FIRST_BYTES) == 0;
+		else if (i % 5 == 1)
+			c->done += pread(c->fd, bad, 1, 0) < 0;
+		else if (i % 5 == 2)
+			c->done += write(c->fd, "x", 1) < 0;
+		else if (i % 5 == 3)
+			c->done += write(c->fd, "0", 1) == 1;
+		else
+			c->done += write(c->fd, bad, 1) < 0;
+		__atomic_add_fetch(&c->finished, 1, __ATOMIC_SEQ_CST);
+	}
+}
+
 static void *run(void *argument)
 {
 	struct caller *c = argument;
@@ -114,6 +138,12 @@ static void *run(void *argument)
 	cpu_set_t cpu;
 
 	sigemptyset(&usual);
+	/*
+	 * Do not interrupt counted reads, because a restarted read counts
+	 * twice.
+	 */
+	if (c->work == reads)
+		sigaddset(&usual, SIGUSR1);
 	pthread_sigmask(SIG_SETMASK, &usual, NULL);
 	CPU_ZERO(&cpu);
 	CPU_SET(c->cpu, &cpu);
@@ -188,27 +218,14 @@ static void interrupt(const struct caller pair[2])
 	}
 }
 
-/* Make all kinds of calls that count: reads at the end, writes, and failures. */
-static void reads(struct caller *c)
+/* Return whether a new file counts the first line that it writes. */
+static bool counts_first_line(const struct caller *c, int fd)
 {
-	void *bad = (void *)8;
-	char text[16];
+	size_t size = strlen(c->text);
+	struct first_info info = { 0 };
 
-	for (long i = 0; i < c->count; i++) {
-		__atomic_add_fetch(&c->begun, 1, __ATOMIC_SEQ_CST);
-		if (i % 5 == 0)
-			c->done += pread(c->fd, text, sizeof(text),
-					 FIRST_BYTES) == 0;
-		else if (i % 5 == 1)
-			c->done += pread(c->fd, bad, 1, 0) < 0;
-		else if (i % 5 == 2)
-			c->done += write(c->fd, "x", 1) < 0;
-		else if (i % 5 == 3)
-			c->done += write(c->fd, "0", 1) == 1;
-		else
-			c->done += write(c->fd, bad, 1) < 0;
-		__atomic_add_fetch(&c->finished, 1, __ATOMIC_SEQ_CST);
-	}
+	return RETRY(write(fd, c->text, size)) == (ssize_t)size &&
+	       !RETRY(ioctl(fd, FIRST_IOC_INFO, &info)) && info.mine == 1;
 }
 
 /* Open the device and close it, again and again. */
@@ -217,7 +234,9 @@ static void opens(struct caller *c)
 	for (long i = 0; i < c->count; i++) {
 		int fd = (int)RETRY(open(FIRST_DEVICE, O_RDWR | O_CLOEXEC));
 
-		c->done += fd >= 0 && !close(fd);
+		bool right = !c->asks || counts_first_line(c, fd);
+
+		c->done += fd >= 0 && !close(fd) && right;
 	}
 }
 
@@ -280,12 +299,7 @@ static bool together(struct caller pair[2], bool same_file)
 	}
 	for (int i = 0; i < 2; i++)
 		start(&pair[i]);
-	/*
-	 * Do not interrupt counted reads, because a restarted read counts
-	 * twice.
-	 */
-	if (pair[0].work != reads)
-		interrupt(pair);
+	interrupt(pair);
 	for (int i = 0; i < 2; i++)
 		wait_for(&pair[i]);
 	wait_for_end();
@@ -386,7 +400,7 @@ static void resets(struct caller *c)
 	while (!has_ended(c->other)) {
 		long before = finished(c->other), after;
 
-		c->odd += pwrite(c->fd, "0", 1, 0) != 1;
+		c->odd += RETRY(pwrite(c->fd, "0", 1, 0)) != 1;
 		after = begun(c->other);
 		for (int i = 0; i < READS_AFTER_RESET; i++) {
 			long least = finished(c->other) - after;
@@ -647,9 +661,10 @@ static void do_reads(struct caller pair[2])
 	part(pair, false);
 }
 
-static void do_opens(struct caller pair[2])
+static void do_opens(struct caller pair[2], bool asks)
 {
 	pair[0].work = pair[1].work = opens;
+	pair[0].asks = pair[1].asks = asks;
 	if (!together(pair, false))
 		return;
 	printf("0 %ld\n", pair[0].done + pair[1].done);
@@ -749,8 +764,14 @@ static void *make_killed_call(void *argument)
 	char text[32];
 	int fd = call->fd;
 
+	if (!strcmp(kind, "close"))
+		fd = open_for(kind);
 	set_killed(call->when);
-	if (!strcmp(kind, "write"))
+	if (!strcmp(kind, "open"))
+		(void)!open_for(kind);
+	else if (!strcmp(kind, "close"))
+		close(fd);
+	else if (!strcmp(kind, "write"))
 		(void)!write(fd, "3", 1);
 	else if (!strcmp(kind, "seek"))
 		lseek(fd, -1, SEEK_END);
@@ -848,7 +869,7 @@ bool serve_pair(const struct request *r)
 	else if (!strcmp(verb, "reads"))
 		do_reads(pair);
 	else if (!strcmp(verb, "opens"))
-		do_opens(pair);
+		do_opens(pair, !strcmp(word(r, 2), "info"));
 	else if (!strcmp(verb, "resets"))
 		do_resets(pair);
 	else if (!strcmp(verb, "clears"))
