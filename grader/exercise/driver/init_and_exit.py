@@ -15,10 +15,12 @@ from grader.exercise.files import driver_device
 
 # An init function must make fewer steps than this. A step is a call that can fail.
 MOST_STEPS = 24
-# Each step fails with these errors, which the kernel's functions often return, and with another
-# one, so that init can neither return a fixed error nor leave one out.
+# Each step except an allocation fails with these errors, which the kernel's functions often return,
+# and with one of each length in bits, so that init can neither return a fixed error nor leave one
+# out, nor lose bits of it.
 USUAL_ERRORS = (errno.ENOMEM, errno.EBUSY, errno.EEXIST, errno.EINVAL, errno.ENODEV)
-OTHER_ERRORS = sorted(set(errno.errorcode) - {*USUAL_ERRORS})
+MAX_ERRNO = 4095
+RESTARTS = range(512, 517)  # After a signal, the kernel may make a call again for these errors.
 CHARACTER_DEVICE = "20600"  # The mode of a character device for root only.
 WHILE_OPEN = (
     DriverCase(f"open {driver_device.NODE}", "open 0 rw", "0"),
@@ -59,12 +61,19 @@ def _each_step_fails(
         raise wrong(LOAD, "init", f"fewer than {MOST_STEPS} steps", f"{len(can_fail)}")
     for number, step in enumerate(can_fail, 1):
         # A driver could change the parameter "fail", so a step that does not fail is a fault.
-        errors = (random.choice(OTHER_ERRORS), *USUAL_ERRORS)
+        errors = USUAL_ERRORS[:1] if step.name == MEMORY else [*USUAL_ERRORS, *_other_errors()]
         if step.name != but and not all(
             _with_failing_step(session, number, step.name, memory, error) for error in errors
         ):
             where = f"init, when {_in_words(step.name)} fails"
             raise wrong(LOAD, where, "the failure that check caused", "no call that failed")
+
+
+def _other_errors() -> list[int]:
+    """Draw an error of each length in bits."""
+    lengths = range(MAX_ERRNO.bit_length())
+    drawn = [random.randrange(1 << bits, 2 << bits) for bits in lengths]
+    return [error for error in drawn if error not in RESTARTS and error <= MAX_ERRNO]
 
 
 def _in_words(name: str) -> str:

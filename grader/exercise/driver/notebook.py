@@ -43,10 +43,11 @@ MODES = {0: "rw", 1: "rw", 2: "w", 3: "r"}
 FLAGS = ("a", "n", "s", "t", "ants")
 FILES = tuple(MODES)
 BOTH = tuple(file for file, mode in MODES.items() if mode == "rw")
-# Which allocation of a call fails. A call that allocates memory may then fail with ENOMEM, other
-# calls may not. So the calls for this test change nothing in either case.
-FAILS = (1, 2)
-LONGEST_WRITE = 60  # The client's texts have less than 64 bytes.
+# Which allocations of a call fail, one after the other. A call that allocates memory may then fail
+# with ENOMEM, other calls may not. So the calls for this test change nothing in either case.
+FAILS = range(1, 7)
+LONGEST_WRITE = 250  # The client's texts have less than 256 bytes.
+PAGE = 4096  # bytes
 # Types of the requests that fs/ioctl.c answers for all files, and those with the type of first.h.
 TYPES_OF_KERNEL = (0x00, 0x15, ord("T"), ord("X"), 0x94)
 REQUESTS_OF_FILES = (0x80086601, 0x40086602, 0xC020660B)  # FS_IOC_GETFLAGS, SETFLAGS, FIEMAP
@@ -58,9 +59,29 @@ LINE = len(f"{expected_values.digits(MAX_N)}\n")
 INFO_BYTES = 16  # The size of struct first_info.
 
 
-def _ends(call: str, there: int) -> str:
-    """Return the title of a call with a buffer of which only some bytes are mapped."""
-    return f"{call} memory that ends after {there} bytes"
+@dataclass(frozen=True)
+class _Gap:
+    """The bytes of a buffer that are not mapped, because some pages are missing."""
+
+    size: int  # of the buffer
+    begin: int  # where the missing pages begin in the buffer, or before it if it is negative
+    pages: int
+
+    @property
+    def first(self) -> int:
+        """Return the first byte that is missing."""
+        return max(self.begin, 0)
+
+    def title(self, call: str) -> str:
+        """Return the title of a call with this buffer."""
+        end = self.begin + self.pages * PAGE
+        if end >= self.size:
+            return f"{call} memory that ends after {self.first} bytes"
+        return f"{call} memory without its bytes {self.first} to {end - 1}"
+
+    def word(self) -> str:
+        """Return the gap as a word of a request."""
+        return f"gap:{self.begin}:{self.pages}"
 
 
 @dataclass
@@ -92,6 +113,15 @@ class Notebook:
         self.mine[file] += 1
         return len(text)
 
+    def fill(self, file: int, text: str) -> int:
+        """Write until a line no longer fits. Return the number of lines that fit."""
+        line = f"{expected_values.digits(int(text))}\n"
+        count = (BYTES - len(self.text)) // len(line)
+        self.text += count * line
+        self.mine[file] += count
+        self.calls += count + 1
+        return count
+
     def seek(self, file: int, offset: int, whence: int) -> int:
         """Move the position to the beginning of a line."""
         offset += {SET: 0, CUR: self.position[file], END: len(self.text)}[whence]
@@ -117,7 +147,7 @@ class Notebook:
 class _Drawing:
     """A generator of one random sequence. Each method that is listed in KINDS adds one call."""
 
-    def __init__(self, tasks: Collection[str], seed: int) -> None:
+    def __init__(self, tasks: Sequence[str], seed: int) -> None:
         self.tasks = tasks
         self.random = random.Random(seed)
         self.model = Notebook()
@@ -141,13 +171,21 @@ class _Drawing:
     def _size(self, bits: int = 13) -> int:
         return self.random.randrange(1, 1 << self.random.randint(1, bits))
 
-    def _place(self) -> str:
-        """Draw the byte of a page at which the buffer begins."""
-        return f"@{self.random.randrange(64)}"
+    def _place(self, size: int) -> str:
+        """Draw the byte of a page at which the buffer begins. Half of the buffers cross its end."""
+        crossing = PAGE - self.random.randint(1, max(1, min(size, PAGE) - 1))
+        return f"@{self.random.choice((crossing, self.random.randrange(PAGE)))}"
+
+    def _gap(self, size: int) -> _Gap:
+        """Draw the missing part of a buffer: its beginning, its end, or a part between them."""
+        pages = self.random.randint(1, size // PAGE + 1)
+        begin = self.random.randrange(size)
+        before = self.random.randint(1, size) - pages * PAGE
+        return _Gap(size, self.random.choice((begin, before)), pages)
 
     def read(self) -> None:
         size = self._size()
-        request = f"read {self.file} {size} {self._place()}"
+        request = f"read {self.file} {size} {self._place(size)}"
         self.add("read", request, self.model.read(self.file, size))
 
     def pread(self) -> None:
@@ -165,22 +203,30 @@ class _Drawing:
     def _pread(self, size: int, at: int) -> None:
         self.model.calls += 1
         answer = text_answer(self.model.text[at : at + size])
-        self.add("pread", f"pread {self.file} {size} {at} {self._place()}", answer)
+        self.add("pread", f"pread {self.file} {size} {at} {self._place(size)}", answer)
 
     def read_much(self) -> None:
         """Read in each quarter of the text, with sizes of each power of two from 4,096 on.
 
-        The memory of a second read of each size ends somewhere in the buffer, so it must fail.
+        A part of the memory of a second read of each size is missing, so it must fail.
         """
         quarter = len(self.model.text) // 4
         for part, bits in itertools.product(range(4), range(12, BYTES.bit_length() - 1)):
             at = self.random.randrange(part * quarter, (part + 1) * quarter)
             size = self.random.randrange(1 << bits, 2 << bits)
             self._pread(size, at)
-            there = self.random.randrange(min(size, len(self.model.text) - at))
-            self.model.calls += 1
-            request = f"pread {self.file} {size} {at} {there}"
-            self.cases.append(PartialReadCase(_ends("read into", there), request, "EFAULT"))
+            self._refused_pread(size, at)
+
+    def read_into_parts(self) -> None:
+        """Read each number of bytes that the text has at first. A part of the memory is missing."""
+        for size in range(1, len(BEGINNING) + 1):
+            self._refused_pread(size, self.random.randint(0, len(self.model.text) - size))
+
+    def _refused_pread(self, size: int, at: int) -> None:
+        gap = self._gap(min(size, len(self.model.text) - at))
+        self.model.calls += 1
+        request = f"pread {self.file} {size} {at} {gap.word()}"
+        self.cases.append(PartialReadCase(gap.title("read into"), request, "EFAULT"))
 
     def read_long(self) -> None:
         """Read into a buffer of up to 2 GB. A driver must not allocate as much."""
@@ -203,10 +249,10 @@ class _Drawing:
             self.read()
             return
         size = min(self._size(BYTES.bit_length()) + 1, left)
-        there = self.random.randrange(size)
+        gap = self._gap(size)
         self.model.calls += 1
-        title = "read into no memory" if where else _ends("read into", there)
-        request = f"read {self.file} {size} {where or there}"
+        title = "read into no memory" if where else gap.title("read into")
+        request = f"read {self.file} {size} {where or gap.word()}"
         self.cases.append(PartialReadCase(title, request, "EFAULT"))
         self.add("read after a failed read", f"read {self.file} 2",
                  self.model.read(self.file, 2))  # fmt: skip
@@ -285,30 +331,30 @@ class _Drawing:
 
     def _write_from_part(self, size: int) -> None:
         self.model.calls += 1
-        there = self.random.randrange(size)
+        gap = self._gap(size)
         # The text may end before the missing memory.
-        end = self.random.choice(("", " end")) if there > 1 else ""
-        request = f"badwrite {self.file} {size} {there}{end}"
-        self.add(_ends("write from", there), request, EFAULT)
+        end = self.random.choice(("", " end")) if gap.first > 1 else ""
+        request = f"badwrite {self.file} {size} {gap.word()}{end}"
+        self.add(gap.title("write from"), request, EFAULT)
 
     def write_from_parts(self) -> None:
-        """Write zeros of each valid size, from memory that ends before the last of them."""
-        for size in range(1, INPUT + 1):
+        """Write zeros of each valid size, from memory of which a part is missing."""
+        for size in ROUNDS * [*range(1, INPUT + 1)]:
             self._write_from_part(size)
 
     def _without_memory(
-        self, title: str, request: str, expected: str | int, which: int | None = None
+        self, title: str, request: str, expected: str | int, fails: Sequence[int] = FAILS
     ) -> None:
-        """Add a call one of whose allocations fails, if the call makes that many."""
-        which = which or self.random.choice(FAILS)
-        self.cases.append(case("let an allocation fail", f"fail {which}", 1))
+        """Make a call again and again. Each time another one of its allocations fails, if any."""
         title = f"{title}, without memory"
-        self.cases.append(WithoutMemoryCase(title, request, str(expected)))
+        for which in fails:
+            self.cases.append(case("let an allocation fail", f"fail {which}", 1))
+            self.cases.append(WithoutMemoryCase(title, request, str(expected)))
         self.cases.append(case("memory again", "fail 0", 1))
 
     def pread_without_memory(self) -> None:
         size, at = self._size(), self.random.randint(0, len(self.model.text))
-        self.model.calls += 1
+        self.model.calls += len(FAILS)
         answer = text_answer(self.model.text[at : at + size])
         self._without_memory("pread", f"pread {self.file} {size} {at}", answer)
 
@@ -316,13 +362,13 @@ class _Drawing:
         """Write a line that does not fit, or no number if it fits."""
         fits = len(self.model.text) + LINE <= BYTES
         text, error = ("94", EINVAL) if fits else (LARGEST, ENOSPC)
-        self.model.calls += 1
+        self.model.calls += len(FAILS)
         self._without_memory("write", f"write {self.file} {text}", error)
 
     def last_write_without_memory(self) -> None:
         """Write a number. It is not known whether the line is there afterwards."""
         expected = self.model.write(self.file, "3")
-        self._without_memory("write", f"write {self.file} 3", expected, which=1)
+        self._without_memory("write", f"write {self.file} 3", expected, FAILS[:1])
 
     def seek_without_memory(self) -> None:
         """Seek to where the position is."""
@@ -335,6 +381,15 @@ class _Drawing:
 
     def calls_without_memory(self) -> None:
         self._without_memory("calls", "show calls", rf"0 {self.model.calls}\n")
+
+    def reset_without_memory(self) -> None:
+        """Set the number of calls to 0, which it is."""
+        self.reset()
+        self._without_memory("calls takes 0", "store calls 0", 1)
+
+    def clear_without_memory(self) -> None:
+        """Make a CLEAR while the notebook is empty."""
+        self._without_memory("CLEAR", f"clear {self.file}", 0)
 
     def info_without_memory(self) -> None:
         self._without_memory("INFO", f"info {self.file}", self.model.info(self.file))
@@ -397,18 +452,23 @@ class _Drawing:
             self.add("calls takes 0 only", request, EINVAL)
 
     def info_into_none(self) -> None:
+        """Call INFO with a null pointer, and with addresses that no program may use."""
         self.add("INFO into no memory", f"info {self.file} null", EFAULT)
+        for end in (1 << self.random.randint(5, 62), INFO_BYTES):
+            address = (1 << 64) - self.random.randint(1, end)
+            self.add("INFO into memory of the kernel", f"info {self.file} at:{address:x}", EFAULT)
 
     def info_into_part(self) -> None:
-        self._info_into_part(self.random.randrange(INFO_BYTES))
+        self._info_into_part(self._gap(INFO_BYTES))
 
-    def _info_into_part(self, there: int) -> None:
-        self.add(_ends("INFO into", there), f"info {self.file} {there}", EFAULT)
+    def _info_into_part(self, gap: _Gap) -> None:
+        self.add(gap.title("INFO into"), f"info {self.file} {gap.word()}", EFAULT)
 
     def info_into_parts(self) -> None:
-        """Call INFO with memory that ends before each byte of the structure."""
+        """Call INFO with memory that ends or begins at each byte of the structure."""
         for there in range(INFO_BYTES):
-            self._info_into_part(there)
+            self._info_into_part(_Gap(INFO_BYTES, there, 1))
+            self._info_into_part(_Gap(INFO_BYTES, there + 1 - PAGE, 1))
 
     def unknown_requests(self) -> None:
         """Make requests that differ from a known one in a bit, in one or two fields, or in all.
@@ -430,7 +490,7 @@ class _Drawing:
             if (number >> 8 & 0xFF) in TYPES_OF_KERNEL or number in REQUESTS_OF_FILES:
                 continue
             memory = self.random.choice(("", " memory"))
-            request = f"ioctl {self.file} {number:#x}{memory}"
+            request = f"ioctl {self.random.choice(FILES)} {number:#x}{memory}"
             self.cases.append(case("an unknown request", request, ENOTTY))
         self.add("INFO", f"info {self.file}", self.model.info(self.file))
 
@@ -440,22 +500,56 @@ class _Drawing:
         kinds *= ROUNDS
         self.random.shuffle(kinds)
         for task, kind in kinds:
-            letter = {"read": "r", "write": "w"}.get(task, "")
-            self.file = self.random.choice([file for file in FILES if letter in MODES[file]])
+            self.choose_file(task)
             kind(self)
 
-    def fill(self) -> None:
-        """Write the longest line until it no longer fits."""
-        count = 0
-        while self.model.write(self.file, LARGEST) > 0:
-            count += 1
-        self.add("write until it is full", f"fill {self.file} {LARGEST}", f"{count} {ENOSPC}")
+    def once(self) -> None:
+        """Add the calls of ONCE for the task that is tested."""
+        counts = self.tasks[-1] == "counter"
+        for task in self.tasks:
+            if counts or task == self.tasks[-1]:
+                for kind in ONCE.get(task, ()):
+                    self.file = self.random.choice(BOTH)
+                    kind(self)
+        if counts:
+            self.calls()
+
+    def choose_file(self, task: str = "") -> None:
+        """Draw the file for the next call, which is a call of this task."""
+        letter = {"read": "r", "write": "w"}.get(task, "")
+        self.file = self.random.choice([file for file in FILES if letter in MODES[file]])
+
+    def fill(self, text: str = LARGEST) -> None:
+        """Write a line until it no longer fits, by default the longest one."""
+        self.file = self.random.choice(BOTH)
+        count = self.model.fill(self.file, text)
+        self.add("write until it is full", f"fill {self.file} {text}", f"{count} {ENOSPC}")
+
+    def fill_up(self) -> None:
+        """Write the longest line that fits, until the notebook is full or one byte is left."""
+        self.file = self.random.choice(BOTH)
+        for n in range(MAX_N, -1, -1):
+            if len(f"{expected_values.digits(n)}\n") <= BYTES - len(self.model.text):
+                self.fill(str(n))
+        if "read" in self.tasks:
+            self._pread(BYTES, 0)
+
+    def read_behind(self) -> None:
+        """Read in each file where its position is, which is behind the end, and after a fill."""
+        readable = [file for file in FILES if "r" in MODES[file]]
+        for fills in (False, True):
+            if fills:
+                self.fill()
+            for self.file in readable:
+                self.add("read where the position was before CLEAR", f"read {self.file} 9",
+                         self.model.read(self.file, 9))  # fmt: skip
 
     def info(self) -> None:
-        request = f"info {self.file} {self._place()}"
+        request = f"info {self.file} {self._place(INFO_BYTES)}"
         self.cases.append(case("INFO", request, self.model.info(self.file)))
 
     def clear(self) -> None:
+        self.choose_file()
         expected = self.model.clear()
         self.add("CLEAR returns the number of lines", f"clear {self.file}", expected)
 
@@ -478,15 +572,15 @@ KINDS: dict[str, tuple[Kind, ...]] = {
     ),
     "sysfs": (_Drawing.lines, _Drawing.lines_without_memory),
     "counter": (_Drawing.calls, _Drawing.reset, _Drawing.refused_reset,
-                _Drawing.calls_without_memory),
+                _Drawing.calls_without_memory, _Drawing.reset_without_memory),
     "ioctl": (_Drawing.info, _Drawing.info_into_none, _Drawing.info_into_part,
               _Drawing.info_without_memory),
 }  # fmt: skip
 
-# Calls by the name of a task. They are slow, so they are made for this task only, and not for the
-# tasks after it. Each begins with a notebook that contains text.
+# Calls by the name of a task. They are slow, so they are made for this task only, and for the task
+# "counter", which counts them. Each begins with a notebook that contains text.
 ONCE: dict[str, tuple[Kind, ...]] = {
-    "read": (_Drawing.pread_far,),
+    "read": (_Drawing.read_into_parts, _Drawing.pread_far),
     "write": (_Drawing.read_much, _Drawing.write_long, _Drawing.write_from_parts),
     "position": (_Drawing.seek_far, _Drawing.seek_unknown),
     "ioctl": (_Drawing.unknown_requests, _Drawing.info_into_parts),
@@ -511,19 +605,27 @@ def drawn(tasks: Sequence[str], seed: int) -> list[DriverCase]:
     if "write" in tasks:
         drawing.fill()
         drawing.calls_of_each_kind()
-    drawing.file = drawing.random.choice(BOTH)
-    for kind in ONCE.get(tasks[-1], ()):
-        kind(drawing)
+        drawing.fill_up()
+    drawing.once()
     if "ioctl" in tasks:
         drawing.clear()
         drawing.clear()
         for drawing.file in FILES:  # Each position is behind the end, unless it is 0.
             drawing.seek(CUR, "here")
+        drawing.clear_without_memory()
+        if {"read", "write"}.issubset(tasks):
+            drawing.read_behind()
+            drawing.clear()
         drawing.calls_of_each_kind()
-        drawing.file = drawing.random.choice(BOTH)
-        drawing.fill()
+    if {"write", "ioctl"}.issubset(tasks):
+        drawing.clear()
+        drawing.fill_up()
+        drawing.calls_of_each_kind()
+        drawing.clear()
+        drawing.fill("0")
         drawing.clear()
     if "write" in tasks:
+        drawing.file = drawing.random.choice(BOTH)
         drawing.last_write_without_memory()
     drawing.cases += [case("close", f"close {file}", 0) for file in FILES]
     return drawing.cases + blocks
@@ -541,11 +643,9 @@ def in_turns(task: str, tasks: Collection[str], seed: int) -> list[DriverCase]:
     drawing.open()
     drawing.calls_of_each_kind()
     if "ioctl" in kinds:
-        drawing.file = drawing.random.choice(BOTH)
         drawing.clear()
         drawing.calls_of_each_kind()
     if "write" in kinds:  # The positions and the length are as large as possible.
-        drawing.file = drawing.random.choice(BOTH)
         drawing.fill()
         drawing.calls_of_each_kind()
     # No other caller can use a file that is released, so a release without a lock is right.

@@ -18,7 +18,8 @@ from grader.exercise.files import expected_values
 
 BYTES = 65536
 MAX_N, INPUT = 93, 16
-MANY = 900  # The number of files that are open at the same time in one case.
+MANY = 3000  # The number of files that are open at the same time in one case.
+FLAGS = 200  # The number of random sets of flags for open.
 OFTEN = (1 << 16) + 100  # more calls than 16 bits can count
 # The counters by the name of the task: the name, the largest number, and the largest number if the
 # counter is not found in the driver's memory.
@@ -143,7 +144,9 @@ def _opening() -> list[DriverCase]:
         case("write to the last file", "write 2 7", 1),
         case("write to the first file again", "write 0 20", 2),
         case("look at the memory of the first file once more", "opened 0", 1),
-        case("close", "close 2", 0),
+        case("no more memory", "fail 1", 1),
+        case("close without memory", "close 2", 0),
+        case("memory again", "fail 0", 1),
         case("close", "close 1", 0),
         case("close", "close 0", 0),
         # This file is not open if open has failed.
@@ -151,6 +154,7 @@ def _opening() -> list[DriverCase]:
         case("count the blocks of memory while no file is open", "blocks", 1),
         case(f"open {MANY} files and write to each", f"many {MANY}", f"{MANY} 0"),
         case(f"count the blocks of memory when the {MANY} files are closed", "blocks", 1),
+        case("open with any flags", f"flags {FLAGS} 1", FLAGS),
         case("open", "open 0 rw", 0),
         case("write until no line fits", f"fill 0 {largest}", f"{fit} {ENOSPC}"),
         case("look at the memory of the file", "opened 0", 1),
@@ -243,10 +247,12 @@ def _writing() -> list[DriverCase]:
         case("a line one byte too long", "write 0 10", ENOSPC),
         case("a line that just fits", "write 0 1", 1),
         case("another line, when the notebook is full", "write 0 0", ENOSPC),
+        case("the whole text, when the notebook is full", f"pread 0 {BYTES} 0",
+             text_answer(f"{BEGINNING}{more}{fit * last}1\n")),
         case("close", "close 2", 0),
         case("close", "close 1", 0),
         case("close", "close 0", 0),
-    ]
+    ]  # fmt: skip
 
 
 def _notations() -> list[DriverCase]:

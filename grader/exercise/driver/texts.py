@@ -2,6 +2,7 @@
 """Generate texts for a driver that reads a decimal number, in valid and invalid notations.
 
 A text consists of parts that number notations have: a prefix, leading zeros, digits and a suffix.
+Leading zeros, and any bytes after a zero byte, make texts of all lengths.
 Other texts differ from a valid one in one bit, or are too large by a multiple of a power of two.
 One rule in value() decides what a text means, independent of its parts. A character is one byte.
 """
@@ -15,7 +16,6 @@ from collections.abc import Iterator
 
 COUNT = 150
 _PREFIXES = ("", "", "+", "0x", "0X", "0b", "0o", "-", " ", "#", "$", "\\")
-_ZEROS = ("", "", "", "0", "00", "000000")
 _BEHIND = ("", "", "\n", "\n", "\n\n", "\0", "\0x", " ", "x", "abc", "a", "L", "u", ".", ".0", "e1",
            ",", ";", "h", "_1", " 1", "\n1", "8", "9")  # fmt: skip
 _FURTHER = ("", "", "", "", "\0", "\0x", "\n", "+")
@@ -42,12 +42,26 @@ def drawn(largest: int, max_bytes: int, draw: random.Random | None = None) -> It
     for _ in range(COUNT):
         number = draw.choice(_BASES).format(draw.randint(0, largest))
         end = draw.choice(_BEHIND) + draw.choice(_FURTHER)
-        text = "".join((draw.choice(_PREFIXES), draw.choice(_ZEROS), number, end))
+        text = _filled(draw.choice(_PREFIXES), number + end, max_bytes, draw)
         if len(text) <= max_bytes:
             yield text
     for _ in range(COUNT):
-        yield _other_bit(f"{draw.randint(0, largest)}{draw.choice(ends)}", draw)
+        number = f"{draw.randint(0, largest)}{draw.choice(ends)}"
+        yield _filled("", number, max_bytes, draw)
+        yield _other_bit(_filled("", number, max_bytes, draw), draw)
         yield str(_too_large(largest, max_bytes, draw))
+
+
+def _filled(prefix: str, rest: str, max_bytes: int, draw: random.Random) -> str:
+    """Return a text with leading zeros and, after a zero byte, any bytes.
+
+    Half of the texts have none of them; the others have any length up to max_bytes.
+    """
+    free = max(0, max_bytes - len(prefix) - len(rest))
+    more = draw.choice((0, draw.randint(0, free)))
+    behind = draw.choice((0, more, draw.randint(0, more))) if "\0" in rest else 0
+    end = "".join(chr(draw.randrange(256)) for _ in range(behind))
+    return f"{prefix}{'0' * (more - behind)}{rest}{end}"
 
 
 def _other_bit(text: str, draw: random.Random) -> str:

@@ -14,15 +14,21 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include "first.h"
 #include "firstctl.h"
 
 #define PARAMETERS "/sys/module/first/parameters/"
+/* The size of a text of a request, with its escapes. */
+#define MOST_TEXT 256
+/* The maximum number of files for the request "many". */
+#define MOST_FILES 4000
 
 static void print_text(const unsigned char *text, size_t size)
 {
@@ -63,12 +69,53 @@ static size_t unescape(char *text)
 	return (size_t)(to - text);
 }
 
+/*
+ * Map pages for a buffer, except those that "gap:FROM:PAGES" names. The first
+ * missing byte is FROM bytes after the beginning of the buffer, or before it if
+ * FROM is negative. Return false if @where names no pages, or if that fails.
+ */
+static bool map_with_gap(struct memory *m, size_t size, const char *where)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE), before, missing;
+	unsigned long count;
+	unsigned char *pages;
+	long from;
+
+	if (sscanf(where, "gap:%ld:%lu", &from, &count) != 2)
+		return false;
+	before = ((from > 0 ? (size_t)from : 0) / page + 1) * page;
+	missing = count * page;
+	m->size = before + missing + (size / page + 2) * page;
+	pages = mmap(NULL, m->size, PROT_READ | PROT_WRITE,
+		     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (pages == MAP_FAILED) {
+		perror("mmap");
+		exit(1);
+	}
+	m->fill = '0';
+	memset(pages, m->fill, m->size);
+	munmap(pages + before, missing);
+	m->pages = pages;
+	m->address = pages + before - from;
+	return true;
+}
+
 static void do_read(const struct request *r, bool has_offset)
 {
+	size_t size = (size_t)number(r, 2), touched;
+	const char *where = word(r, 3 + has_offset);
 	struct memory m;
-	size_t touched;
+	ssize_t ret;
 
-	if (!memory_map(&m, (size_t)number(r, 2), word(r, 3 + has_offset)))
+	if (map_with_gap(&m, size, where)) {
+		ret = has_offset ?
+			      pread(file(r), m.address, size, number(r, 3)) :
+			      read(file(r), m.address, size);
+		answer(ret);
+		memory_unmap(&m);
+		return;
+	}
+	if (!memory_map(&m, size, where))
 		return;
 	print_text(m.address, read_into(r, has_offset, &m, &touched));
 	memory_unmap(&m);
@@ -86,24 +133,43 @@ static bool is_as_before(const struct memory *m, const char *text, size_t size)
 	return true;
 }
 
+/*
+ * Write by write or writev, which must have the same effect. The kernel itself
+ * answers a writev of no bytes.
+ */
+static ssize_t write_text(int fd, void *text, size_t size)
+{
+	struct iovec part = { text, size };
+
+	return size && random() & 1 ? writev(fd, &part, 1) :
+				      write(fd, text, size);
+}
+
 static void do_write(const struct request *r, bool has_offset)
 {
-	char text[64];
+	size_t page = (size_t)sysconf(_SC_PAGESIZE), size, place;
+	char text[MOST_TEXT], where[32] = "half";
 	ssize_t ret;
-	size_t size;
 	struct memory m;
 	int err;
 
 	snprintf(text, sizeof(text), "%s", word(r, 2));
 	size = unescape(text);
+	if (size % 2 == 0) {
+		/* The text begins in any byte of a page, or crosses its end. */
+		place = (size_t)random() % page;
+		if (size && random() & 1)
+			place = page - 1 - place % size;
+		snprintf(where, sizeof(where), "@%zu", place);
+	}
 	/* The mapped half of twice the size is exactly the text. */
-	if (!memory_map(&m, 2 * size, size % 2 ? "half" : "good"))
+	if (!memory_map(&m, 2 * size, where))
 		return;
 	memset(m.pages, '9', m.size);
 	memcpy(m.address, text, size);
 	memory_vary(&m);
 	ret = has_offset ? pwrite(file(r), m.address, size, number(r, 3)) :
-			   write(file(r), m.address, size);
+			   write_text(file(r), m.address, size);
 	err = errno;
 	if (!is_as_before(&m, text, size))
 		puts("the text in the caller's memory has changed");
@@ -126,12 +192,14 @@ static char *map_much(size_t size)
 static void do_long_read(const struct request *r)
 {
 	size_t size = (size_t)number(r, 2);
-	char *memory = map_much(size);
+	struct iovec part = { map_much(size), size };
+	char *memory = part.iov_base;
 	ssize_t count;
 
 	if (!memory)
 		return;
-	count = pread(file(r), memory, size, number(r, 3));
+	/* A preadv of one part must have the effect of a pread. */
+	count = preadv(file(r), &part, 1, number(r, 3));
 	printf("%zd ", count < 0 ? -errno : count);
 	print_text((unsigned char *)memory, count < 0 ? 0 : (size_t)count);
 	munmap(memory, size);
@@ -142,7 +210,7 @@ static void do_long_write(const struct request *r)
 {
 	size_t size = (size_t)number(r, 3);
 	char *memory = map_much(size);
-	char text[64];
+	char text[MOST_TEXT];
 
 	if (!memory)
 		return;
@@ -158,12 +226,11 @@ static void do_bad_write(const struct request *r)
 
 	size_t size = (size_t)number(r, 2);
 
-	if (!memory_map(&m, size, word(r, 3)))
+	if (!map_with_gap(&m, size, word(r, 3)) &&
+	    !memory_map(&m, size, "null"))
 		return;
-	memset(m.pages, '0', m.size);
 	if (!strcmp(word(r, 4), "end"))
 		m.address[1] = '\0';
-	memory_vary(&m);
 	answer(write(file(r), m.address, size));
 	memory_unmap(&m);
 }
@@ -195,15 +262,26 @@ static bool changed_around(const struct memory *m, size_t size)
 
 static void do_info(const struct request *r)
 {
+	const char *where = word(r, 2);
+	unsigned long long address;
 	struct first_info info;
 	struct memory m;
 	int ret;
 
-	if (!memory_map(&m, sizeof(info), word(r, 2)))
+	if (sscanf(where, "at:%llx", &address) == 1) {
+		answer(ioctl(file(r), FIRST_IOC_INFO, address));
+		return;
+	}
+	if (map_with_gap(&m, sizeof(info), where)) {
+		answer(ioctl(file(r), FIRST_IOC_INFO, m.address));
+		memory_unmap(&m);
+		return;
+	}
+	if (!memory_map(&m, sizeof(info), where))
 		return;
 	memory_vary(&m);
 	ret = ioctl(file(r), FIRST_IOC_INFO, m.address);
-	if (ret || memory_mapped(&m) < sizeof(info)) {
+	if (ret) {
 		answer(ret);
 	} else if (changed_around(&m, sizeof(info))) {
 		puts("bytes around the structure have changed");
@@ -259,7 +337,7 @@ static void do_show(const struct request *r)
 
 static void do_store(const struct request *r)
 {
-	char text[64];
+	char text[MOST_TEXT];
 
 	snprintf(text, sizeof(text), "%s", word(r, 2));
 	put_text(open_attribute(word(r, 1), O_WRONLY), text, unescape(text));
@@ -383,10 +461,13 @@ static bool counts_one(int fd)
 static void do_many(const struct request *r)
 {
 	bool asks = !strcmp(word(r, 2), "info");
-	int files[1000], opened = 0, odd = 0;
-	int count = (int)number(r, 1);
+	struct rlimit limit = { 2 * MOST_FILES, 2 * MOST_FILES };
+	int count = (int)number(r, 1), opened = 0, odd = 0;
+	static int files[MOST_FILES];
 
-	while (opened < count && opened < 1000 &&
+	if (setrlimit(RLIMIT_NOFILE, &limit))
+		perror("setrlimit");
+	while (opened < count && opened < MOST_FILES &&
 	       (files[opened] = open(FIRST_DEVICE, O_RDWR | O_CLOEXEC)) >= 0)
 		opened++;
 	for (int i = 0; i < opened; i++)
@@ -396,6 +477,30 @@ static void do_many(const struct request *r)
 		close(files[i]);
 	}
 	printf("%d %d\n", opened, odd);
+}
+
+/*
+ * Open the device with random sets of the flags that open passes on. Answer how
+ * often that succeeds.
+ */
+static void do_flags(const struct request *r)
+{
+	static const int flags[] = { O_APPEND,	 O_ASYNC,  O_DSYNC, O_EXCL,
+				     O_NOATIME,	 O_NOCTTY, O_SYNC,  O_NOFOLLOW,
+				     O_NONBLOCK, O_TRUNC };
+	static const int modes[] = { O_RDONLY, O_WRONLY, O_RDWR };
+	long opened = 0;
+
+	srandom((unsigned int)number(r, 2));
+	for (long i = 0; i < number(r, 1); i++) {
+		int fd, with = modes[i % 3] | O_CLOEXEC;
+
+		for (size_t j = 0; j < sizeof(flags) / sizeof(*flags); j++)
+			with |= random() & 1 ? flags[j] : 0;
+		fd = open(FIRST_DEVICE, with);
+		opened += fd >= 0 && !close(fd);
+	}
+	printf("%ld\n", opened);
 }
 
 /* Read a counter of the driver as text. Return the size of the text. */
@@ -554,6 +659,8 @@ static bool serve_here(const struct request *r)
 		set_parameter(PARAMETERS "blocks", "1");
 	else if (!strcmp(verb, "many"))
 		do_many(r);
+	else if (!strcmp(verb, "flags"))
+		do_flags(r);
 	else if (!strcmp(verb, "count"))
 		do_count(r);
 	else

@@ -8,22 +8,27 @@
  * a request without TEXT has an empty one.
  *
  *	open, close, seek, ioctl, sync	see batch.h
- *	read H SIZE [good|null|half|fresh|THERE|@PLACE]
+ *	read H SIZE [good|null|half|fresh|@PLACE|gap:FROM:PAGES]
  *	pread H SIZE OFFSET [...]	the return value, bytes touched, the text;
- *				only THERE bytes of the buffer are mapped; or it
- *				begins PLACE bytes after the beginning of a page
+ *				the buffer begins PLACE bytes after the beginning
+ *				of a page; or PAGES pages are not mapped, the
+ *				first of which begins FROM bytes after the
+ *				beginning of the buffer (then the answer is the
+ *				return value)
  *	longread H SIZE OFFSET	the return value and the text; the buffer may have
  *				2 GB
  *	write H TEXT		if the size is even, digits follow the text in
- *				memory; if it is odd, the memory ends there
+ *				memory; if it is odd, the memory ends there; the
+ *				call is write or writev
  *	pwrite H TEXT OFFSET	the same, at an offset
  *	longwrite H TEXT SIZE	zero bytes follow the text
- *	badwrite H SIZE null|THERE [end]
- *				write SIZE zeros from NULL, or with only THERE of
- *				them mapped; the second byte may end the text
+ *	badwrite H SIZE null|gap:FROM:PAGES [end]
+ *				write SIZE zeros from NULL, or from memory without
+ *				some pages; the second byte may end the text
  *	fill H TEXT		write until a write fails: the number of writes,
  *				and the error
- *	info H [null|THERE|@PLACE]	lines, bytes, room, mine
+ *	info H [null|@PLACE|gap:FROM:PAGES|at:ADDRESS]
+ *				lines, bytes, room, mine
  *	clear H
  *	show NAME, store NAME TEXT	an attribute in sysfs
  *	stat [NAME]		the kind and mode of the device or an attribute
@@ -46,6 +51,8 @@
  *				number of open files; the number of files whose
  *				write fails, or whose INFO does not count one
  *				line
+ *	flags COUNT SEED	open the device COUNT times with random flags: how
+ *				often that succeeds
  *	count H NAME SEED MOST OFTEN
  *				once after a load: change the counter calls,
  *				lines or mine in the driver's memory to a random
