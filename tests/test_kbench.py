@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from electives import source_folder
-from electives.kbench import kernel, native
+from electives.kbench import kernel, native, task_source
 from electives.kbench.metrics import differs
 from electives.kbench.program import CompileOptions, Program, prepare
 from grader.base import paths, scratch
@@ -146,3 +147,49 @@ def test_tasks_are_done_or_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 def test_solutions_are_searched_for() -> None:
     found = leaks.solution_lines()
     assert found["waiting[block->order] = block;"] == "elective kbench, task 2"
+
+
+@pytest.mark.machine
+@pytest.mark.timeout(300)
+def test_other_right_solutions_earn_all_points(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Other methods, another syntax, comments with dots, and a variable with a macro's name."""
+    monkeypatch.delenv("LAB_REF", raising=False)
+    monkeypatch.setattr(source_folder, "WORK", tmp_path)
+    elective = exercises.find("kbench")
+    copy = shutil.copytree(elective.sources, tmp_path / elective.copy_name)
+    for path in (HERE / "right").iterdir():
+        shutil.copy(path, copy)
+    lines = check.check(elective, copy, 0).lines
+    assert [line.remark for line in lines if not line.full] == []
+
+
+@pytest.mark.parametrize(
+    ("lines", "plain"),
+    [
+        (["\tret # or ... another", "# don't"], ["\tret ", ""]),
+        (['\t.ascii "#" # .a'], ['\t.ascii "#" ']),
+        # The string goes on in the second line, so the # is in it.
+        (['\t.ascii "a', '# " ; .include b'], None),
+        (['\t.ascii "\\"", "', '# " ; .include b'], None),
+        (["\tmovb $'\", %al", '# "', "# .include b"], None),
+    ],
+)
+def test_comments_of_assembly(lines: list[str], plain: list[str] | None) -> None:
+    rows = [("a.S", number, line) for number, line in enumerate(lines, 1)]
+    found = task_source.without_comments(rows)
+    assert [line for _, line in found] == (lines if plain is None else plain)
+
+
+def test_a_name_of_the_kernels_macros_is_refused_only_if_it_makes_assembly(tmp_path: Path) -> None:
+    kernel_of_lab = machines.get("qemu").kernel()
+    source = tmp_path / "heap.c"
+    source.write_text("int alternative = 10;\n")
+
+    def refused(line: str) -> str:
+        text = f'# 1 "{source}"\n{line}\n'
+        return task_source.text_refused(text, tmp_path, "heap.c", "heap.c", kernel_of_lab)
+
+    assert refused("int alternative = 10;") == ""
+    assert "makes assembly" in refused('asm(".pushsection .altinstructions");')

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import shlex
+from collections.abc import Iterable
 from pathlib import Path
 
 from electives import imports, source_folder
@@ -44,15 +45,23 @@ MOST_BYTES = 64 << 10
 # other lines, local labels, and names of sections.
 _DOTTED = re.compile(
     r"text|data|bss|globa?l|local|type|size|section|pushsection|popsection|previous|hidden"
-    r"|balign|align|p2align|skip|space|zero|quad|long|int|short|word|byte|ascii|asciz|string"
-    r"|cfi_\w+|set|equ|L\w+|rodata|note"
+    r"|balign|align|p2align|skip|space|zero|fill|octa|quad|long|int|short|word|hword|value|byte"
+    r"|ascii|asciz|string|lcomm|org|cfi_\w+|set|equ|equiv|L\w+|rodata|note|file|ident|code64"
+    r"|intel_syntax|att_syntax"
 )
+# A line of assembly, apart from its comment: the comment begins at the first # that is not in a
+# string. Without backslashes and apostrophes, each quote begins or ends a string.
+_ASSEMBLY_LINE = re.compile(r"((?:[^\"'\\#]|\"[^\"\\]*\")*)(?:#.*)?")
 _COMMAND = re.compile(r"^(?:saved)?cmd_\S+ :=\s*(.*?)(?: ; .*)?$", re.M)
 _SECTION = re.compile(r"^\s*\[\s*\d+\] \S+\s+\S+\s+\w+ \w+ (\w+) \w+\s+(\w*)A", re.M)
 # Attributes whose text the compiler passes on to the assembler.
 _PASSED_ON = re.compile(r"section|alias|weakref|ifunc|symver|asm")
 # Words of a source that make assembly of the text behind them.
-_ASSEMBLY = re.compile(r"\w*asm(?:_\w+|_*)|(?:alternative|ALTERNATIVE)\w*|_*stringify\w*")
+_ASSEMBLY = re.compile(r"\w*asm(?:_\w+|_*)|_*stringify\w*")
+# The kernel's macros of these names do so, too. A variable may have such a name, so the words are
+# refused only if the preprocessed text has the section that these macros write.
+_ALTERNATIVE = re.compile(r"(?:alternative|ALTERNATIVE)\w*")
+_ALTERNATIVES = ".altinstructions"
 _MOST_APART = 200  # the most tokens of one statement
 
 
@@ -64,7 +73,7 @@ def refused(made: Module, source: str, shown: str, kernel: Kernel) -> str:
     name = Path(source).stem
     allowed, own = re.compile(f"{SYMBOLS}|{OTHERS[source]}"), re.compile(DEFINED[source])
     return (
-        _text_refused(_preprocessed(made, source, kernel), made.directory, source, shown, kernel)
+        text_refused(_preprocessed(made, source, kernel), made.directory, source, shown, kernel)
         or imports.refused(made, None, {name: shown}, allowed, kernel, own)
         or _object_refused(made.directory / f"{name}.o", shown)
     )
@@ -90,7 +99,11 @@ def _preprocessed(made: Module, source: str, kernel: Kernel) -> str:
     return result.text
 
 
-def _text_refused(text: str, folder: Path, source: str, shown: str, kernel: Kernel) -> str:
+def text_refused(text: str, folder: Path, source: str, shown: str, kernel: Kernel) -> str:
+    """Return a message on the first thing that a preprocessed source may not have, or "".
+
+    folder: holds the source.
+    """
     own = str(folder / source)
     trees = tuple(f"{tree}/" for tree in (folder, kernel.tree, *kernel_build_paths(kernel.tree)))
     for file, _ in allowed_c.markers(text):
@@ -99,14 +112,15 @@ def _text_refused(text: str, folder: Path, source: str, shown: str, kernel: Kern
         if Path(file).suffix in (".c", ".S") and file != own:
             return f"{shown} includes {file}, which is no header; remove it"
     if source.endswith(".S"):
-        for _, number, line in allowed_c.lines(text, own):
+        for number, line in without_comments(allowed_c.lines(text, own)):
             for word in re.findall(r"(?<![\w)\]])\.\s*([A-Za-z_]\w*)", line):
                 if not _DOTTED.fullmatch(word.lower() if word[0] != "L" else word):
                     return f"{shown}:{number}: .{word} is not allowed, no task needs it; remove it"
         return ""
     plain = (folder / source).read_text(errors="replace")
+    expanded = any(_ALTERNATIVES in line for _, _, line in allowed_c.lines(text, own))
     for word in sorted(allowed_c.words(plain)):
-        if _ASSEMBLY.fullmatch(word):
+        if _ASSEMBLY.fullmatch(word) or (expanded and _ALTERNATIVE.fullmatch(word)):
             return f"{shown}: {word} is not allowed, it makes assembly; write plain C"
     # Macros of the kernel may have assembly, but the text in it must not come from the source.
     tokens = allowed_c.tokens(text, own)
@@ -119,6 +133,18 @@ def _text_refused(text: str, folder: Path, source: str, shown: str, kernel: Kern
                     what = f"{inner.text} becomes assembly by a macro"
                     return f"{shown}:{token.line}: {what}; write plain C"
     return ""
+
+
+def without_comments(rows: Iterable[tuple[str, int, str]]) -> list[tuple[int, str]]:
+    """Return the numbered lines of preprocessed assembly without their comments.
+
+    A string may go on in the next line. If the end of a string is in doubt anywhere, return all
+    lines whole.
+    """
+    whole = [(number, line) for _, number, line in rows]
+    parts = [(number, _ASSEMBLY_LINE.fullmatch(line)) for number, line in whole]
+    plain = [(number, match[1]) for number, match in parts if match]
+    return plain if len(plain) == len(whole) else whole
 
 
 def _object_refused(path: Path, shown: str) -> str:
