@@ -8,11 +8,11 @@
  *	/proc/kbench/status	exit status, measurements, blocks not freed
  *	/proc/kbench/output	the program's output
  */
-#include <linux/hrtimer.h>
 #include <linux/irqflags.h>
+#include <linux/kdebug.h>
 #include <linux/ktime.h>
 #include <linux/module.h>
-#include <linux/preempt.h>
+#include <linux/notifier.h>
 #include <linux/proc_fs.h>
 #include <linux/random.h>
 #include <linux/sched.h>
@@ -20,7 +20,6 @@
 #include <linux/seq_file.h>
 #include <linux/string.h>
 #include <linux/uaccess.h>
-#include <linux/version.h>
 #include <linux/vmalloc.h>
 
 #include "kbench.h"
@@ -37,9 +36,9 @@ module_param(quiet, bool, 0400);
 static bool kernel_stack;
 module_param(kernel_stack, bool, 0400);
 
-/* Interrupt the switch this many times before the run. Not on machine uml. */
-static unsigned int interrupts;
-module_param(interrupts, uint, 0400);
+/* Interrupt the switch at each instruction before the run. Not on machine uml. */
+static bool interrupts;
+module_param(interrupts, bool, 0400);
 
 /* A program may begin this many bytes below the top of its stack. */
 #define MOST_BELOW 256
@@ -51,6 +50,7 @@ static char *stack, *top;
 static const char *stack_is = "not used", *wrong_stack;
 static const char *switch_is = "right";
 static unsigned int test_number; /* 0 while the program runs */
+static bool stepping; /* trap after each instruction of the switch */
 static bool has_run, given_up, current_is_same;
 static struct task_struct *caller;
 static int exit_status;
@@ -101,6 +101,11 @@ static const char *stack_at(const char *frame)
 
 /* The flags that a switch must not change, in the register rflags. */
 #define KEPT_FLAGS 0x47700 /* TF, IF, DF, IOPL, NT and AC */
+#define TRAP_FLAG 0x100L
+
+/* What an interrupt writes below the stack pointer, for test_interrupted_switch(). */
+#define BELOW_BYTES 512
+#define BELOW_BYTE 0x5a
 
 /* One call of kbench_on_stack. The assembly below uses the offsets. */
 static struct switch_test {
@@ -209,13 +214,31 @@ static __always_inline void call_switch(const int below)
 		       "r12", "r13", "r14", "r15", "memory", "cc");
 }
 
+/* Set or clear the trap flag: the processor then traps after each instruction. */
+static __always_inline void step(bool on)
+{
+	asm volatile("leaq -128(%%rsp), %%rsp\n\t"
+		     "pushfq\n\t"
+		     "andq %[mask], (%%rsp)\n\t"
+		     "orq %[flag], (%%rsp)\n\t"
+		     "popfq\n\t"
+		     "leaq 128(%%rsp), %%rsp"
+		     :
+		     : [mask] "i"(~TRAP_FLAG), [flag] "ri"(on ? TRAP_FLAG : 0L)
+		     : "memory", "cc");
+}
+
 /* Test one switch to top. */
 static void test_one(void)
 {
+	if (stepping)
+		step(true);
 	if (test_number & 2)
 		call_switch(136);
 	else
 		call_switch(128);
+	if (stepping)
+		step(false);
 	if (memcmp(test.before, test.after, sizeof(test.before)))
 		switch_is = "registers";
 	else if ((test.flags_before ^ test.flags_after) & KEPT_FLAGS ||
@@ -241,55 +264,50 @@ static void test_switch(void)
 	test_number = 0;
 }
 
-static bool timer_has_run;
+#ifndef CONFIG_UML
 
-static enum hrtimer_restart timer_runs(struct hrtimer *timer)
+/*
+ * The processor runs this function after each instruction while the trap flag is
+ * set. An interrupt there would write below the stack pointer, so do the same.
+ * The processor itself does not, because it has a stack of its own for this.
+ */
+static int on_step(struct notifier_block *block, unsigned long event,
+		   void *data)
 {
-	WRITE_ONCE(timer_has_run, true);
-	return HRTIMER_NORESTART;
+	const struct die_args *args = data;
+
+	if (event != DIE_DEBUG)
+		return NOTIFY_DONE;
+	memset((char *)args->regs->sp - BELOW_BYTES, BELOW_BYTE, BELOW_BYTES);
+	return NOTIFY_STOP;
 }
 
 /*
- * Switch until a timer interrupts, again and again. An interrupt writes below
- * the stack pointer, so a value that kbench_on_stack keeps there is lost if the
- * interrupt comes between. The time of the timer differs from round to round,
- * so that each instruction is interrupted in some round. A kernel without exact
- * timers would need minutes, so the time is limited, too. All rounds take 30 ms
- * on an idle computer, and need the rest of the time only on a busy one.
+ * Test the switch while each of its instructions is followed by an interrupt. A
+ * value that kbench_on_stack keeps below the stack pointer is lost.
  */
 static void test_interrupted_switch(void)
 {
-	const u64 end = ktime_get_ns() + 4ULL * NSEC_PER_SEC;
-	const char *before = switch_is;
-	struct hrtimer timer;
+	static struct notifier_block block = { .notifier_call = on_step };
+	unsigned long flags;
 
-	switch_is = "right";
-#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 13, 0)
-	hrtimer_setup_on_stack(&timer, timer_runs, CLOCK_MONOTONIC,
-			       HRTIMER_MODE_REL);
-#else
-	hrtimer_init_on_stack(&timer, CLOCK_MONOTONIC, HRTIMER_MODE_REL);
-	timer.function = timer_runs;
-#endif
-	preempt_disable();
-	for (unsigned int i = 0; i < interrupts && ktime_get_ns() < end; i++) {
-		timer_has_run = false;
-		hrtimer_start(&timer, 20000 + i * 7, HRTIMER_MODE_REL);
-		for (test_number = 1; !READ_ONCE(timer_has_run);) {
-			top = test_number % 4 ? stack + STACK_BYTES : NULL;
-			test_one();
-			test_number = test_number % 8 + 1;
-		}
-	}
-	preempt_enable();
-	hrtimer_cancel(&timer);
-	destroy_hrtimer_on_stack(&timer);
-	test_number = 0;
-	if (strcmp(before, "right"))
-		switch_is = before;
-	else if (strcmp(switch_is, "right"))
+	if (register_die_notifier(&block))
+		return;
+	local_irq_save(flags);
+	stepping = true;
+	test_switch();
+	stepping = false;
+	local_irq_restore(flags);
+	unregister_die_notifier(&block);
+	if (strcmp(switch_is, "right"))
 		switch_is = "interrupted";
 }
+
+#else
+static void test_interrupted_switch(void)
+{
+}
+#endif
 
 static ssize_t run_write(struct file *file, const char __user *buffer,
 			 size_t size, loff_t *position)
@@ -303,11 +321,15 @@ static ssize_t run_write(struct file *file, const char __user *buffer,
 	caller = current;
 	get_random_bytes(test.before, sizeof(test.before));
 	get_random_bytes(&test.expected, sizeof(test.expected));
-	if (interrupts && !IS_ENABLED(CONFIG_UML))
-		test_interrupted_switch();
 	if (quiet)
 		local_irq_save(flags);
 	test_switch();
+	if (quiet)
+		local_irq_restore(flags);
+	if (interrupts && !strcmp(switch_is, "right"))
+		test_interrupted_switch();
+	if (quiet)
+		local_irq_save(flags);
 	ns = ktime_get_ns();
 	count = kbench_cycles();
 	top = kernel_stack ? NULL : stack + STACK_BYTES;
