@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 import random
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -27,7 +27,7 @@ TASK_SOURCES = ("trampoline.S", "heap.c", "input.c")
 # Two depths of recursion for 1.c, which uses 32 bytes of stack for each call: DEEP takes seven of
 # the stack's eight megabytes, SHALLOW less than 16 KB.
 DEEP, SHALLOW = 220_000, 50
-NUMBERS, FEW_NUMBERS = 300, 20
+NUMBERS, FEW_NUMBERS = 600, 40
 # A block has up to 2**order bytes. Each of these groups of orders has its own tests.
 ORDERS = (range(4, 9), range(9, 14), range(14, 19), range(19, 24))
 MOST_ROUNDS = 1500  # of the history before a block is freed twice
@@ -44,7 +44,16 @@ SWITCH = {
 # With this macro, 2.c is the program for a process, which prints what it does not free.
 IN_PROCESS = "#define IN_PROCESS\n"
 _LEFT = re.compile(r"^left (\d+) (\d+)\n", re.M)
-MOST_ZEROS = 14  # Up to 2**14 zeros precede a number.
+# Up to 2**MOST_ZEROS zeros precede a number. One number has up to 2**ALL_ZEROS zeros.
+MOST_ZEROS, ALL_ZEROS = 14, 21
+BLANKS = " \t\n\v\f\r"
+# The kernel's isspace(), unlike the C library's, includes the byte 0xa0.
+BYTES = [chr(byte) for byte in range(256) if chr(byte) not in "\n\xa0"]
+# The sets of bytes of which a text is drawn. A scanf may take those of ENDS for the end of the input.
+ENDS = "\x00\x04\x1a\xff"
+ALPHABETS = ("0123456789", "01", "abcdefABCDEF", "0xX", "+-", " \t\v\f\r", ENDS, BYTES)
+# Numbers of this many digits fit in 63 bits, in each base.
+FITTING_DIGITS = 15
 
 
 @dataclass(frozen=True)
@@ -116,31 +125,67 @@ def _again(draw: random.Random) -> Iterator[str]:
 
 
 def _inputs(draw: random.Random) -> Iterator[str]:
-    """Yield inputs for 3.c. Each ends with a number, a part of one, or white space."""
+    """Yield inputs for 3.c, one byte for each character. The input may end at any byte."""
     count = NUMBERS
-    for kind, begin in draw.sample((("u", ""), ("x", ""), ("o", ""), ("i", "0x")), 4):
+    seconds = draw.sample(("", "%lld", "_%lli", ",%x"), 4)
+    for (kind, begin), second in zip((("u", ""), ("x", ""), ("o", ""), ("i", "0x")), seconds):
         base = "x" if begin else kind.replace("u", "d")
         number = f"{draw.choice(('', '-', '+'))}{begin}{draw.getrandbits(40) + 8:{base}}"
-        yield f"{''.join(_number(draw) for _ in range(count))}%ll{kind} {number}"
+        yield f"{_lines(draw, count)}%ll{kind}{second} {number}"
         count = FEW_NUMBERS
     number = f"{draw.choice('-+')}0x{draw.getrandbits(40):x}"
     for end in (1, draw.randrange(len(number))):
-        lines = "".join(_number(draw) for _ in range(FEW_NUMBERS))
-        yield f"{lines}%{draw.choice('dux')} z\n%ll{draw.choice('xi')} {number[:end]}"
-    blank = "".join(draw.choices(" \t\n", k=draw.randint(1, 9)))
+        second = draw.choice(seconds)
+        lines = f"{_lines(draw, FEW_NUMBERS)}%{draw.choice('dux')} z\n"
+        yield f"{lines}%ll{draw.choice('xi')}{second} {number[:end]}"
+    blank = "".join(draw.choices(BLANKS, k=draw.randint(1, 9)))
     yield f"all\n{draw.getrandbits(9)}{blank}{draw.getrandbits(9)}{blank}"
-    # Short numbers fill the room for the input.
+    # A number with many zeros, and short numbers, fill the room for the input.
+    zeros = "0" * int(2 ** draw.uniform(MOST_ZEROS, ALL_ZEROS))
     words = [
         f"{draw.choice(('', '', '-', '+'))}{draw.randrange(10 ** draw.randint(1, 6))}{space}"
-        for space in (" ", "\n", "  ", "\t") * 500
+        for space in (*BLANKS, "  ", "\r\n") * 250
     ]
-    yield "".join(["all\n", *draw.choices(words, k=kernel.MOST_INPUT)])[: kernel.MOST_INPUT]
+    text = "".join(["all\n", zeros, *draw.choices(words, k=kernel.MOST_INPUT)])
+    yield text[: kernel.MOST_INPUT]
+
+
+def _lines(draw: random.Random, count: int) -> str:
+    return "".join(draw.choice((_number, _text))(draw) for _ in range(count))
+
+
+def _formats(draw: random.Random, kinds: Sequence[str], most_width: int) -> list[str]:
+    """Return a format for each kind of number: it may have a width, and may not be stored."""
+    return [
+        f"%{draw.choice(('', '', '', '*'))}"
+        f"{draw.choice(('', draw.randint(1, most_width)))}"
+        f"{draw.choice(('hh', 'h', '', 'l', 'll', 'll', 'z'))}{kind}"
+        for kind in kinds
+    ]
+
+
+def _text(draw: random.Random) -> str:
+    """Return an input line for 3.c: a format of one or two numbers, and bytes of drawn sets.
+
+    The text has no newline, because the program would read the bytes after it as a format.
+    """
+    sets = draw.sample(ALPHABETS, draw.randint(1, 4))
+    size = draw.randint(0, FITTING_DIGITS)
+    text = "".join(draw.choice(draw.choice(sets)) for _ in range(size))
+    before = "".join(draw.choices(BLANKS.replace("\n", ""), k=draw.choice((0, 0, 1, 3))))
+    between = draw.choice(("", "", ",", "%%", "x", "_", "_,_"))
+    if between and draw.randrange(2):
+        middle = draw.randint(0, size)
+        text = text[:middle] + between.replace("%%", "%").replace("_", " ") + text[middle:]
+    kinds = draw.choices("duxoi", k=draw.randint(1, 2))
+    return f"{between.join(_formats(draw, kinds, size + size // 2 + 1))} {before}{text}\n"
 
 
 def _number(draw: random.Random) -> str:
     """Return an input line for 3.c: a format of one or two numbers, digits, and more text.
 
-    A number may be read and not stored, and a character may be required between two numbers.
+    A number may be read and not stored, and a character or white space may be required between two
+    numbers.
 
     The bits of the value and the logarithm of the number of digits are uniformly distributed, and
     so is a width, up to 1.5 times the length. An upper limit for any of them is thus noticed.
@@ -156,19 +201,14 @@ def _number(draw: random.Random) -> str:
         digits = "0" * int(2 ** draw.uniform(0, MOST_ZEROS)) + digits
     if kinds[0] == "i" or (kinds[0] == "x" and draw.randrange(2)):
         digits = {"d": "", "x": draw.choice(("0x", "0X")), "o": "0"}[base] + digits
-    no_number = draw.choice(("z", "z", " 5", ".", chr(draw.randint(128, 255))))
+    no_number = draw.choice(("z", "z", " 5", ".", draw.choice(BYTES[128:])))
     number = draw.choice(("", "-", "+")) + (digits if draw.randrange(10) else no_number)
-    between = draw.choice(("", "", "", ",", "%%", "x")) if len(kinds) > 1 else ""
+    between = draw.choice(("", "", "", ",", "%%", "x", "_")) if len(kinds) > 1 else ""
     if between:
-        number += f"{draw.choice(between)}{value}"
-    formats = [
-        f"%{draw.choice(('', '', '', '*'))}"
-        f"{draw.choice(('', draw.randint(1, len(number) * 3 // 2)))}"
-        f"{draw.choice(('hh', 'h', '', 'l', 'll', 'll', 'z'))}{kind}"
-        for kind in kinds
-    ]
+        number += f"{draw.choice(BLANKS if between == '_' else between)}{value}"
     follows = {"d": ("a", " 8", ".5"), "x": ("g", " f"), "o": ("8", "9", "a")}[base]
-    return f"{between.join(formats)} {number}{draw.choice(('', *follows))}\n"
+    formats = between.join(_formats(draw, kinds, len(number) * 3 // 2))
+    return f"{formats} {number}{draw.choice(('', *follows))}\n"
 
 
 def judge(machine: str, seed: int) -> list[Finding | None]:
@@ -188,7 +228,7 @@ def judge(machine: str, seed: int) -> list[Finding | None]:
         if test.task in found:
             continue
         program = prepare(_source(test.task, seed), CompileOptions())
-        given = test.program_input.encode()
+        given = test.program_input.encode("latin-1")
         ran = native.run(prepare(_source(test.task, seed, tells=True), CompileOptions()), given)
         source = TASK_SOURCES[test.task - 1]
         try:

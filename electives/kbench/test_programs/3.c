@@ -19,7 +19,8 @@ static void all_numbers(void)
 
 /*
  * Each input line has a format, text to read by this format, and more text.
- * Print the numbers that scanf reads, and the number of bytes that it leaves.
+ * Print the numbers that scanf reads, and the number of bytes that it leaves. In
+ * the format, "_" stands for white space.
  * At the end of the input, read by the last format once more. The line "all"
  * precedes decimal numbers without a format.
  */
@@ -35,6 +36,9 @@ int main(void)
 			all_numbers();
 			return 0;
 		}
+		for (char *f = format; *f; f++)
+			if (*f == '_')
+				*f = ' ';
 		x = y = 0;
 		found = scanf(format, &x, &y);
 		while ((byte = getchar()) >= 0 && byte != '\n')
