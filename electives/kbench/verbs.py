@@ -30,7 +30,10 @@ DEEP, SHALLOW = 220_000, 50
 NUMBERS, FEW_NUMBERS = 600, 40
 # A block has up to 2**order bytes. Each of these groups of orders has its own tests.
 ORDERS = (range(4, 9), range(9, 14), range(14, 19), range(19, 24))
+# The orders of blocks that are freed twice. Order 0 has the size 0.
+TWICE = (range(1), *ORDERS, range(24, 25))
 MOST_ROUNDS = 1500  # of the history before a block is freed twice
+MOST_EARLIER = 17  # Up to 2**17 blocks are freed before this history.
 # The reason of kernel/heap.c that is wrong for a block that is freed twice.
 OVERWRITTEN = "of a block whose header is overwritten"
 # What kbench_on_stack has done wrong, by the word of kernel/module.c.
@@ -49,7 +52,7 @@ MOST_ZEROS, ALL_ZEROS = 14, 21
 BLANKS = " \t\n\v\f\r"
 # The kernel's isspace(), unlike the C library's, includes the byte 0xa0.
 BYTES = [chr(byte) for byte in range(256) if chr(byte) not in "\n\xa0"]
-# The sets of bytes of which a text is drawn. A scanf may take those of ENDS for the end of the input.
+# The sets of bytes of which a text is drawn. Those of ENDS could be taken for the end of the input.
 ENDS = "\x00\x04\x1a\xff"
 ALPHABETS = ("0123456789", "01", "abcdefABCDEF", "0xX", "+-", " \t\v\f\r", ENDS, BYTES)
 # Numbers of this many digits fit in 63 bits, in each base.
@@ -110,8 +113,11 @@ def _shown() -> Path:
 
 def _twice(draw: random.Random) -> Iterator[str]:
     """Yield input lines for 2.c: each frees one block twice, and a program can do so only once."""
-    for orders in ORDERS:
-        yield f"twice {orders[0]} {orders[-1]} {int(2 ** draw.uniform(0, 1) * MOST_ROUNDS / 2)}\n"
+    steps = draw.sample(range(len(TWICE)), len(TWICE))
+    for orders, step in zip(TWICE, steps):
+        rounds = int(2 ** draw.uniform(0, 1) * MOST_ROUNDS / 2)
+        earlier = int(2 ** (MOST_EARLIER * (step + draw.random()) / len(TWICE)))
+        yield f"twice {orders[0]} {orders[-1]} {rounds} {earlier}\n"
 
 
 def _again(draw: random.Random) -> Iterator[str]:

@@ -10,6 +10,7 @@
 #define LEAST_ORDER 4
 #define MOST_ORDER 20 /* of a block of the history */
 #define SLOTS 180
+#define LARGE_SLOTS 168 /* the first slot of large blocks */
 #define KEPT 4 /* slots that stay in use to the end */
 #define ROUNDS 20000
 #define LARGE 800
@@ -19,6 +20,10 @@
 #define KINDS 4
 #define EACH 2500 /* blocks of a kind */
 #define FAILING 50 /* calls without memory */
+#define FAILING_LARGER 300 /* calls while only smaller blocks are free */
+#define MOST_ORDER_ASKED 25 /* of a block that the heap may refuse */
+#define CONTENDED 5000 /* small blocks in use while large ones are measured */
+#define LARGEST 6 /* large blocks, of 256 KB and more */
 #define SLOWEST 200 /* instructions for each call of malloc and of free */
 
 /* make elective=kbench check draws the seed. */
@@ -72,11 +77,13 @@ static void tell(void)
 	fflush(stdout);
 }
 
-/* Return a size of an order; the least order has size 0, too. */
+/* Return a size of an order; the least order has size 0, too, and order 0 only it. */
 static unsigned int size_of(int order, unsigned int drawn)
 {
-	unsigned int half = 1u << (order - 1);
+	unsigned int half = 1u << order >> 1;
 
+	if (!order)
+		return 0;
 	if (order == LEAST_ORDER)
 		return drawn % (2 * half + 1);
 	return half + 1 + drawn % half;
@@ -86,6 +93,8 @@ static int order_of(unsigned int size)
 {
 	int order = LEAST_ORDER;
 
+	if (!size)
+		return 0;
 	while (1u << order < size)
 		order++;
 	return order;
@@ -96,7 +105,7 @@ static int order_of_slot(int i)
 {
 	if (i < 120)
 		return LEAST_ORDER + i % 7;
-	if (i < 168)
+	if (i < LARGE_SLOTS)
 		return 11 + i % 6;
 	return 17 + i % 4;
 }
@@ -130,6 +139,37 @@ static int whole(const struct block *block, unsigned int bytes)
 	return 1;
 }
 
+static void fail(const char *what, int round)
+{
+	printf("%s in round %d\n", what, round);
+	exit(1);
+}
+
+static unsigned long lowest = ~0ul, highest;
+
+/*
+ * Check the address of a block: it is aligned for each type that fits in the
+ * block, and all blocks are in the memory of the heap. Return the address.
+ */
+static unsigned char *checked(void *memory, unsigned int size)
+{
+	unsigned long at = (unsigned long)memory, align = 16;
+
+	if (!memory)
+		return NULL;
+	while (align > size && align > 1)
+		align /= 2;
+	if (at % align)
+		fail("a block is misaligned", 0);
+	if (at < lowest)
+		lowest = at;
+	if (at + size > highest)
+		highest = at + size;
+	if (IN_KERNEL && highest - lowest > HEAP)
+		fail("a block is not in the heap", 0);
+	return memory;
+}
+
 /* Allocate by one of the three functions. Return NULL without memory. */
 static unsigned char *obtain(unsigned int size)
 {
@@ -137,10 +177,10 @@ static unsigned char *obtain(unsigned int size)
 	unsigned char *at;
 
 	if (how > 1)
-		return malloc(size);
+		return checked(malloc(size), size);
 	if (how)
-		return realloc(NULL, size);
-	at = draw(2) ? calloc(1, size) : calloc(size, 1);
+		return checked(realloc(NULL, size), size);
+	at = checked(draw(2) ? calloc(1, size) : calloc(size, 1), size);
 	for (unsigned int i = 0; at && i < size; i += size < 64 ? 1 : 61) {
 		if (at[i]) {
 			printf("calloc does not clear byte %u\n", i);
@@ -161,12 +201,6 @@ static void note(unsigned char *at, unsigned int size)
 	freed[frees % FREED].at = at;
 	freed[frees % FREED].size = size;
 	frees++;
-}
-
-static void fail(const char *what, int round)
-{
-	printf("%s in round %d\n", what, round);
-	exit(1);
 }
 
 static void allocate(struct block *block, int order, int round)
@@ -195,7 +229,7 @@ static void resize(struct block *block, int order, int round)
 
 	if (!size)
 		size = 1;
-	block->at = realloc(before.at, size);
+	block->at = checked(realloc(before.at, size), size);
 	if (!block->at)
 		fail("no memory", round);
 	if (block->at != before.at)
@@ -229,10 +263,13 @@ static void refused(int round)
 		fail("memory for more bytes than there are", round);
 }
 
+/* The slots that the history uses; the last ones have the largest blocks. */
+static unsigned int used_slots = SLOTS;
+
 /* Do one step of the history. */
 static void step(int round)
 {
-	int i = KEPT + (int)draw(SLOTS - KEPT);
+	int i = KEPT + (int)draw(used_slots - KEPT);
 	int order =
 		LEAST_ORDER +
 		(int)draw((unsigned int)(order_of_slot(i) - LEAST_ORDER + 1));
@@ -297,9 +334,9 @@ static int in_use(const struct block *block)
 /*
  * Free a block twice, which must end the program. The block has an order from
  * @low to @high, is freed at a drawn point of a history, and is not in use
- * again.
+ * again. @earlier blocks are freed before the history.
  */
-static int free_twice(int low, int high, int rounds)
+static int free_twice(int low, int high, int rounds, int earlier)
 {
 	struct block extra;
 	int middle = (int)draw((unsigned int)rounds);
@@ -308,7 +345,11 @@ static int free_twice(int low, int high, int rounds)
 
 	/* The block of an order above those of the history. */
 	order = low + (int)draw((unsigned int)(high - low + 1));
+	if (order > 23)
+		used_slots = LARGE_SLOTS;
 	allocate(&extra, order, 0);
+	for (int i = 0; i < earlier; i++)
+		give_back(obtain(draw(64)));
 	for (int round = 0; round < rounds; round++) {
 		step(round);
 		if (round == middle)
@@ -324,8 +365,10 @@ static int free_twice(int low, int high, int rounds)
 	tell_left();
 	if (!IN_KERNEL)
 		abort();
-	from = frees < FREED ? frees : FREED;
-	for (unsigned int n = from, i = draw(from); n > 0; n--, i++) {
+	/* The memory of a block of 0 bytes may be freed again with another size. */
+	from = !low ? 0 : frees < FREED ? frees : FREED;
+	for (unsigned int n = from, i = from ? draw(from) : 0; n > 0;
+	     n--, i++) {
 		const struct block *block = &freed[i % from];
 
 		order = order_of(block->size);
@@ -370,11 +413,17 @@ static unsigned int drawn_by(int i, unsigned int base)
 	return ((unsigned int)i * 2654435761u ^ base) >> 6;
 }
 
+/*
+ * From order 9 on, a block has at most 2^order - 32 bytes: no heap needs more
+ * than 2^order bytes for it and its header.
+ */
 static struct block held_block(int i, int order, unsigned int base)
 {
 	struct block block = { held[i], size_of(order, drawn_by(i, base)),
 			       drawn_by(i, base) >> 5 & 255 };
 
+	if (order >= 9 && block.size > (1u << order) - 32)
+		block.size = (1u << order) - 32;
 	return block;
 }
 
@@ -400,6 +449,39 @@ static void drop(int i, int order, unsigned int base, int round)
 }
 
 /*
+ * Ask for memory by each function while the @count blocks of an order fill the
+ * heap. If realloc fails, its block stays as it was; drop() checks this.
+ */
+static void ask_in_vain(int order, int count)
+{
+	for (int i = 0; i < FAILING / 2 && IN_KERNEL; i++) {
+		if (obtain(1u << order))
+			fail("memory for a larger block than the last one", 1);
+		too_large = realloc(held[draw((unsigned int)count)],
+				    HEAP - draw(1 << 20));
+		if (too_large)
+			fail("memory for more bytes than there are", 1);
+	}
+}
+
+/*
+ * Ask for blocks above an order, of which @free blocks are free. The heap may
+ * join them, which may take as long as to free them once more.
+ */
+static void ask_for_larger(int order, int free)
+{
+	static unsigned int sizes[FAILING_LARGER];
+	unsigned int above = (unsigned int)(MOST_ORDER_ASKED - order);
+
+	for (int i = 0; i < FAILING_LARGER; i++)
+		sizes[i] = size_of(order + 1 + (int)draw(above), draw(1 << 24));
+	begin();
+	for (int i = 0; i < FAILING_LARGER && IN_KERNEL; i++)
+		give_back(checked(malloc(sizes[i]), sizes[i]));
+	end("while only smaller blocks are free", FAILING_LARGER + free);
+}
+
+/*
  * Allocate blocks of one order until the memory is full, free most of them in a
  * drawn order, and allocate as many again. There is no other memory, so free
  * must keep each of them.
@@ -408,7 +490,8 @@ static int again(int order)
 {
 	unsigned int base = draw(1 << 24), room = HEAP / ((1u << order) + 16);
 	unsigned int later = draw(1 << 24); /* count differs in a process */
-	int count = 0, stride, keep = 3 + (int)draw(9);
+	int count = 0, dropped = 0, stride, keep = 3 + (int)draw(9);
+	unsigned int least;
 	void *large[3] = { NULL };
 
 	/* Small blocks would take long to fill the memory, so leave them 4 MB. */
@@ -418,9 +501,10 @@ static int again(int order)
 			fail("no memory for a large block", 0);
 		room = (4u << 20) / ((1u << order) + 16);
 	}
+	least = order < 9 ? room * 2 / 5 : (HEAP >> order) * 4 / 5;
 	while (count < MOST && take(count, order, base)) {
 		count++;
-		if (!IN_KERNEL && (unsigned int)count >= room / 2 + 1)
+		if (!IN_KERNEL && (unsigned int)count >= room)
 			break;
 	}
 	begin();
@@ -432,11 +516,12 @@ static int again(int order)
 			fail("memory for a larger block than the last one", 1);
 	}
 	end("when there is no memory", FAILING);
-	if (count == MOST || (unsigned int)count < room * 2 / 5) {
-		printf("memory for %d blocks of %u bytes\n", count,
+	if (count == MOST || (unsigned int)count < least) {
+		printf("memory for %d blocks of up to %u bytes\n", count,
 		       1u << order);
 		return 1;
 	}
+	ask_in_vain(order, count);
 	for (int i = 0; i < 5; i++) {
 		int one = (int)draw((unsigned int)count);
 
@@ -448,9 +533,12 @@ static int again(int order)
 	stride = count % 7919 ? 7919 : 104729;
 	for (long long i = 0, n = draw((unsigned int)count); i < count; i++) {
 		n = (n + stride) % count;
-		if (n % keep)
+		if (n % keep) {
 			drop((int)n, order, base, 1);
+			dropped++;
+		}
 	}
+	ask_for_larger(order, dropped);
 	for (int i = 0; i < count; i++) {
 		if (!held[i] && !take(i, order, base)) {
 			printf("no memory for block %d in round 2\n", i);
@@ -467,6 +555,28 @@ static int again(int order)
 }
 
 /*
+ * Ask for blocks of more than 16 MB, which the heap may refuse. A block that it
+ * returns must not be in use.
+ */
+static void ask_for_largest(void)
+{
+	for (int i = 0; i < 3; i++)
+		allocate(&slots[i], 12 + i, LARGE);
+	for (int i = 0; i < FAILING; i++) {
+		unsigned int size = size_of(MOST_ORDER_ASKED, draw(1 << 24));
+		unsigned char *at = checked(malloc(size), size);
+
+		if (at) {
+			at[0] = 1;
+			at[size - 1] = 2;
+			give_back(at);
+		}
+	}
+	for (int i = 0; i < 3; i++)
+		release(&slots[i], LARGE);
+}
+
+/*
  * Allocate blocks of 2 KB to 16 MB, one at a time, about 1.5 GB in total.
  * The kernel's heap of 32 MB holds only one block of each power of two, so an
  * allocation fails soon after a block was lost.
@@ -475,7 +585,7 @@ static int large_blocks(void)
 {
 	for (int round = 0; round < LARGE; round++) {
 		unsigned int size = size_of(12 + (int)draw(13), draw(1 << 24));
-		unsigned char *block = malloc(size);
+		unsigned char *block = checked(malloc(size), size);
 
 		if (!block) {
 			printf("no memory for a block of up to 16 MB\n");
@@ -485,17 +595,29 @@ static int large_blocks(void)
 		block[size - 1] = 2;
 		give_back(block);
 	}
+	ask_for_largest();
 	tell();
 	return 0;
 }
 
 static void *far[KINDS * EACH];
 static int turns[KINDS * EACH];
+static unsigned int far_sizes[KINDS * EACH];
+static void *more[EACH];
+static unsigned int more_sizes[EACH];
 static int orders[KINDS], each;
+
+static void draw_sizes(int other)
+{
+	for (int i = 0; i < KINDS * each; i++)
+		far_sizes[i] = size_of(orders[i / each], draw(1 << 24));
+	for (int i = 0; i < each; i++)
+		more_sizes[i] = size_of(other, draw(1 << 24));
+}
 
 static void far_take(int i)
 {
-	far[i] = malloc(1u << orders[i / each]);
+	far[i] = malloc(far_sizes[i]);
 	if (!far[i])
 		fail("no memory for a block", i);
 }
@@ -549,9 +671,9 @@ static void speed_of(int other)
 		"freed kind by kind, allocated kind by kind",
 		"freed kind by kind, allocated from the last kind",
 	};
-	static void *more[EACH];
 	int all = KINDS * each;
 
+	draw_sizes(other);
 	alternate();
 	take_all();
 	for (int round = 0; round < 4; round++) {
@@ -565,7 +687,7 @@ static void speed_of(int other)
 			end("freed in a drawn order", all);
 			begin();
 			for (int i = 0; i < each; i++)
-				more[i] = malloc(1u << other);
+				more[i] = malloc(more_sizes[i]);
 			end("while blocks of other sizes are free", each);
 			for (int i = 0; i < each; i++)
 				give_back(more[i]);
@@ -627,13 +749,41 @@ static int speed(void)
 	return 0;
 }
 
-/* Measure malloc and free while blocks of up to 128 KB fill half of the memory. */
+/* Measure malloc and free of large blocks while many others are in use. */
+static void speed_of_largest(void)
+{
+	unsigned int base = draw(1 << 24);
+
+	for (int i = 0; i < CONTENDED; i++)
+		if (!take(i, LEAST_ORDER, base))
+			fail("no memory for a block", i);
+	for (int i = 0; i < LARGEST; i++)
+		more_sizes[i] = size_of(18 + i, draw(1 << 24));
+	take_all();
+	for (int round = 0; round < 2; round++) {
+		begin();
+		for (int i = 0; i < LARGEST; i++)
+			more[i] = malloc(more_sizes[i]);
+		for (int i = 0; i < LARGEST; i++)
+			give_back(more[i]);
+		end("for large blocks", 2 * LARGEST);
+	}
+	give_all();
+	for (int i = 0; i < CONTENDED; i++)
+		drop(i, LEAST_ORDER, base, 2);
+}
+
+/*
+ * Measure malloc and free while blocks of up to 128 KB fill half of the memory,
+ * and then of larger blocks.
+ */
 static int long_speed(void)
 {
 	each = EACH / 40;
 	for (int i = 0; i < KINDS; i++)
 		orders[i] = 17 - i;
 	speed_of(0);
+	speed_of_largest();
 	tell();
 	return 0;
 }
@@ -645,11 +795,11 @@ static int long_speed(void)
 int main(void)
 {
 	static char test[8];
-	int low, high, rounds, given;
+	int low, high, rounds, earlier, given;
 
-	given = scanf("%7s %d %d %d", test, &low, &high, &rounds);
-	if (given == 4)
-		return free_twice(low, high, rounds);
+	given = scanf("%7s %d %d %d %d", test, &low, &high, &rounds, &earlier);
+	if (given == 5)
+		return free_twice(low, high, rounds, earlier);
 	if (given == 2)
 		return again(low);
 	if (test[0] == 's')
