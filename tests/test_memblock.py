@@ -89,7 +89,7 @@ def test_the_kernels_tests_let_a_fault_pass_and_the_random_test_does_not(
     part = "start_rgn" in splice.definition(source, "memblock_merge_regions", "").group()[:200]
     if not fault.options.get("on_later" if part else "on_early", True):
         pytest.skip("this is not a fault in the lab kernel's version")
-    tests = built(kernel, kernels.UMA)
+    tests = built(kernel, kernels.NUMA if fault.options.get("numa") else kernels.UMA)
     out = variants.build(kernel, tests, faulty(fault))
     assert runner.kernels_tests(out).wrong == ""
     said = runner.random_test(out, mode(fault), 0, SEEDS).wrong
@@ -189,6 +189,41 @@ def test_points_follow_the_tasks_that_are_solved(
         found = points.judge(Progress(), 1)
         done = [number for number, wrong in enumerate(found, 1) if wrong is None]
         assert done == right, found
+
+
+# A piece that continues the region before it needs no place, even if the array is full and cannot
+# grow. The code comes after the pieces are counted.
+EXTENDS = """
+	if (missing == 1 && idx > 0 && (idx == type->cnt || type->regions[idx].base >= end)) {
+		struct memblock_region *before = &type->regions[idx - 1];
+		struct memblock_region piece = { .base = base, .size = size, .flags = flags };
+
+		memblock_set_region_node(&piece, nid);
+		if (memblock_goes_on(before, &piece)) {
+			before->size += size;
+			type->total_size += size;
+			if (idx < type->cnt && memblock_goes_on(before, before + 1)) {
+				before->size += before[1].size;
+				memmove(before + 1, before + 2,
+					(type->cnt - idx - 1) * sizeof(*before));
+				type->cnt--;
+			}
+			return 0;
+		}
+	}
+"""
+
+
+@pytest.mark.once
+def test_a_region_may_become_longer_in_a_full_array(
+    kernel: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kit = kits("look")
+    counted = "\tif (!missing)\n\t\treturn 0;\n"
+    assert kit.text.count(counted) == 1
+    text = kit.text.replace(counted, counted + EXTENDS)
+    monkeypatch.setattr(variants, "solution", lambda: Variant("x", "", text, kit.where))
+    assert points.judge(Progress(), 1) == [None] * points.INSTRUCTIONS
 
 
 # Special cases for three kinds of calls. The kernel's function, renamed, handles all other calls.

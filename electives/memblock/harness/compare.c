@@ -21,11 +21,31 @@ static phys_addr_t page_bytes(void)
 	return may('g') ? PAGE_SIZE : (phys_addr_t)PAGE_SIZE << 20;
 }
 
+static phys_addr_t origin; /* the address of page 0 */
+
+void place_pages(void)
+{
+	unsigned int bits, lower;
+
+	origin = (phys_addr_t)(uintptr_t)arena;
+	if (may('g'))
+		return;
+	bits = 32 + pick(33);
+	lower = bits < 64 ? pick(model.pages + 1) : model.pages;
+	origin = (phys_addr_t)(lower / parts()) * page_bytes();
+	/* 2^64 is 0 in 64 bits. */
+	if (bits == 64)
+		origin = -origin;
+	else
+		origin = 1ull << bits > origin ? (1ull << bits) - origin : 0;
+}
+
 phys_addr_t address(unsigned int page)
 {
-	phys_addr_t begin = may('g') ? (phys_addr_t)(uintptr_t)arena : 0;
+	phys_addr_t offset = page / parts() * page_bytes() + page % parts();
 
-	return begin + page / parts() * page_bytes() + page % parts();
+	return offset < PHYS_ADDR_MAX - origin ? origin + offset :
+						 PHYS_ADDR_MAX;
 }
 
 phys_addr_t bytes(unsigned int first, unsigned int pages)
@@ -35,12 +55,14 @@ phys_addr_t bytes(unsigned int first, unsigned int pages)
 
 struct span span(phys_addr_t base, phys_addr_t size)
 {
-	long begin = (long)base - (long)address(0);
-	long end = begin + (long)size, unit = may('y') ? 1 : (long)page_bytes();
+	long begin = (long)(base - address(0)),
+	     end = (long)(base + size - address(0));
+	long unit = may('y') ? 1 : (long)page_bytes();
 	struct span found;
 
+	/* The last page before the end of all addresses is one byte shorter. */
 	(void)snprintf(found.text, sizeof(found.text), "%ld to %ld",
-		       begin / unit, end / unit - 1);
+		       begin / unit, (end + unit - 1) / unit - 1);
 	return found;
 }
 

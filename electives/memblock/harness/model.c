@@ -85,9 +85,12 @@ unsigned int model_runs(const struct model *m, enum kind kind,
 
 	for (unsigned int i = 0; i < m->pages; i = end) {
 		end = run_end(pages, i, m->pages);
-		if (pages[i].there)
-			runs[count++] = (struct run){ i, end - i, pages[i].node,
-						      pages[i].flags };
+		if (!pages[i].there)
+			continue;
+		if (runs)
+			runs[count] = (struct run){ i, end - i, pages[i].node,
+						    pages[i].flags };
+		count++;
 	}
 	return count;
 }

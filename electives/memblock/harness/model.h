@@ -48,7 +48,7 @@ void model_node(struct model *m, enum kind kind, unsigned int first,
 /* Return the number of runs of missing pages in a range. */
 unsigned int model_missing(const struct model *m, enum kind kind,
 			   unsigned int first, unsigned int pages);
-/* Store all runs, in order. Return their number. */
+/* Store all runs, in order, unless @runs is NULL. Return their number. */
 unsigned int model_runs(const struct model *m, enum kind kind,
 			struct run runs[MOST_PAGES]);
 /* Return true if any page (model_any) or every page (model_all) of a range is present. */

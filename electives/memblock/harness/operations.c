@@ -9,6 +9,9 @@ int perform(enum operations what)
 {
 	phys_addr_t base = address(op.first), size = bytes(op.first, op.pages);
 
+	/* A range may be said to end above all addresses. */
+	if (size && base + size == PHYS_ADDR_MAX)
+		size |= (phys_addr_t)pick(1u << 31) << pick(34);
 	switch (what) {
 	case ADD:
 		return memblock_add_node(base, size, op.node,
@@ -106,7 +109,7 @@ int choose(void)
 		what = others[pick(5)];
 	op.name = names[what];
 	op.kind = what == RESERVE || what == FREE ? RESERVED : MEMORY;
-	op.pages = 1 + pick(most);
+	op.pages = what <= RESERVE && pick(16) == 0 ? 0 : 1 + pick(most);
 	op.first = begin + pick(end - begin - op.pages + 1);
 	/* A range across all regions makes a full array double twice. */
 	if (scarce && what == RESERVE && pick(4) == 0) {

@@ -42,8 +42,8 @@ _Static_assert(PAGE_SIZE == 4096,
 #define FEW_MANY 60u
 /* The size of the kernel's stack. */
 #define STACK_BYTES (16ul << 10)
-/* The numbers of nodes have up to this number of bits. */
-#define NODE_BITS 6
+/* The numbers of nodes have up to this number of bits, as in the kernel (NODES_SHIFT). */
+#define NODE_BITS 10
 /* The limit of processor time for the operations of a seed, which take milliseconds. */
 #define SECONDS 5
 
@@ -88,9 +88,14 @@ unsigned int pick(unsigned int less_than)
 
 static void where(void)
 {
-	fprintf(said, "seed %lu, operation %lu: %s of %s %s%s: ", seed, number,
-		op.name, unit(), span_of(op.first, op.pages).text,
-		failed ? " returns -ENOMEM" : "");
+	fprintf(said, "seed %lu, operation %lu: %s of ", seed, number, op.name);
+	if (op.pages)
+		fprintf(said, "%s %s", unit(),
+			span_of(op.first, op.pages).text);
+	else
+		fprintf(said, "0 bytes before %s %s", unit(),
+			span_of(op.first, 1).text);
+	fprintf(said, "%s: ", failed ? " returns -ENOMEM" : "");
 }
 
 void wrong(const char *format, ...)
@@ -222,8 +227,6 @@ static void step(void)
 		      before[op.kind].max);
 	if (result && fits)
 		wrong("returns -ENOMEM though there is room in the array");
-	if (!result && !fits && low)
-		wrong("returns 0 though the array cannot grow");
 	follow(MEMORY, before[MEMORY]);
 	follow(RESERVED, before[RESERVED]);
 	unused_compare();
@@ -239,6 +242,10 @@ static void step(void)
 		late += array_of(op.kind).max > before[op.kind].max;
 	} else {
 		perform_on_model((enum operations)what);
+		/* A piece that continues a region needs no place. */
+		if (!fits && low &&
+		    model_runs(&model, op.kind, NULL) > before[op.kind].max)
+			wrong("returns 0 though the array cannot grow");
 	}
 	compare(MEMORY);
 	compare(RESERVED);
@@ -375,15 +382,16 @@ static void limit_arrays(void)
 static void begin(void)
 {
 	unsigned int first, end, few, sizes = may('g') ? 4 : 6;
-	bool empty;
+	bool empty[KINDS];
 
 	initial = at_start;
 	memset(static_array(MEMORY), 0, STATIC_BYTES);
 	memset(static_array(RESERVED), 0, STATIC_BYTES);
-	home = may('m') ? LARGE_HOME : HOME;
+	home = !may('g') ? 0 : may('m') ? LARGE_HOME : HOME;
 	first = may('b') ? home : 0;
 	if (may('m')) {
 		mprotect(first_arrays, FIRST_BYTES, PROT_READ | PROT_WRITE);
+		memset(first_array(MEMORY), 0, PAGE_SIZE);
 		memset(first_array(RESERVED), 0, PAGE_SIZE);
 		initial.memory.regions = (void *)first_array(MEMORY);
 		initial.reserved.regions = (void *)first_array(RESERVED);
@@ -391,6 +399,7 @@ static void begin(void)
 	memblock = initial;
 	memblock.memory.cnt = memblock.reserved.cnt = 0;
 	model_clear(&model, may('m') ? MOST_PAGES : PAGES);
+	place_pages();
 	number = 0;
 	node_bit = pick(NODE_BITS);
 	failed = false;
@@ -411,15 +420,18 @@ static void begin(void)
 				     scarce ? 6 : 400 / (few + 1), first + 1);
 	if (may('m'))
 		model.pages = (end < PAGES ? PAGES : end + 1) + home;
-	if (!may('b'))
+	if (may('g') && !may('b'))
 		append_home(model.pages - home,
 			    may('m') ? (unsigned int)type_of(RESERVED)->cnt :
 				       16);
-	empty = !memblock.reserved.cnt;
+	empty[MEMORY] = !memblock.memory.cnt;
+	empty[RESERVED] = !memblock.reserved.cnt;
 	if (may('m'))
 		limit_arrays();
-	if (empty)
-		memblock.reserved.cnt = at_start.reserved.cnt;
+	for (enum kind kind = MEMORY; kind <= RESERVED; kind++)
+		if (empty[kind])
+			type_of(kind)->cnt = kind ? at_start.reserved.cnt :
+						    at_start.memory.cnt;
 	unused_close();
 }
 

@@ -40,7 +40,7 @@ extern struct operation op; /* the operation that is being tested */
 extern struct memblock
 	initial; /* the state of memblock at the beginning of a seed */
 extern bool scarce; /* true if new arrays have little memory in this seed */
-extern unsigned int home; /* HOME or LARGE_HOME */
+extern unsigned int home; /* HOME or LARGE_HOME; 0 if no array grows */
 extern char *arena; /* address of page 0 of the model */
 extern char *first_arrays;
 /* Node and flags that this kernel gives to reservations by a caller, and to those of arrays. */
@@ -71,9 +71,15 @@ int perform(enum operations what);
 void perform_on_model(enum operations what);
 
 /*
+ * Choose the address of page 0. Without mode g, a page of memblock has 4 GiB, and the pages are at
+ * both sides of a power of two, up to 2^64, or begin at 0.
+ */
+void place_pages(void);
+
+/*
  * Return the address of a model page, or the size of several pages in bytes. In mode y, two model
- * pages make one page of memblock: its first byte, and the rest. Without mode g, a page of memblock
- * has 4 GiB, and the address of page 0 is 0.
+ * pages make one page of memblock: its first byte, and the rest. No range contains the largest
+ * address, so a page that ends there is one byte shorter.
  */
 phys_addr_t address(unsigned int page);
 phys_addr_t bytes(unsigned int first, unsigned int pages);
