@@ -30,11 +30,12 @@ TASKS: dict[int, tuple[tuple[str, tuple[FiberTest, ...]], ...]] = {
         WIDE,
     ),
     2: (
-        ("qemu-smp", (runner.THERE, runner.ERRORS, runner.STRESS_FEW)),
+        ("qemu-smp", (runner.THERE, runner.ERRORS, runner.STRESS_FEW, runner.FIELDS)),
+        ("mixed-fpu", (runner.MIXED_FPU,)),
         ("interleaved", (runner.INTERLEAVED,)),
     ),
     3: (
-        ("uml", (runner.KEYS, runner.VALUES, runner.WINDOWS)),
+        ("uml", (runner.KEYS, runner.VALUES, runner.WINDOWS, runner.FREED)),
         ("uml-debug", (runner.ALLOCATION_FAILURE, runner.VALUES)),
     ),
     4: (
@@ -54,7 +55,7 @@ IN_QEMU: dict[int, tuple[tuple[str, tuple[FiberTest, ...]], ...]] = {
         WIDE,
     ),
     2: TASKS[2],
-    3: (("qemu-smp", (runner.KEYS, runner.WINDOWS)), ("poison", (runner.VALUES,))),
+    3: (("qemu-smp", (runner.KEYS, runner.WINDOWS, runner.FREED)), ("poison", (runner.VALUES,))),
     4: (
         ("readers", (runner.READERS,)),
         ("qemu-smp", (runner.KILL, runner.MANY, runner.ENDED, runner.NUMBER)),

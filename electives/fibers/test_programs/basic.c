@@ -6,6 +6,8 @@
 #include "test_program.h"
 #include "windows.h"
 
+#include <time.h>
+
 static long home, other;
 static int steps;
 
@@ -36,6 +38,8 @@ static void there_and_back(void)
 
 static void nothing_there(void)
 {
+	void *smallest = fiber_test_memory(STACK);
+
 	SAME(fibers_begin(), 0);
 	SAME(fiber_switch(1), -EPERM);
 	SAME(fiber_create(fiber_test_memory(STACK), STACK, one_step, NULL),
@@ -59,10 +63,69 @@ static void nothing_there(void)
 	SAME(fibers_ask(FIBERS_CREATE, 8), -EFAULT);
 #endif
 	SAME(fiber_create(NULL, STACK, one_step, NULL), -EFAULT);
-	SAME(fiber_create(NULL, 0, one_step, NULL), -EINVAL);
+	/* A stack has at least 128 bytes. */
+	for (size_t size = 0; size < 128; size++)
+		SAME(fiber_create(smallest, size, one_step, NULL), -EINVAL);
+	CHECK(fiber_create(smallest, 128, one_step, NULL) > 0);
 	SAME(fiber_create((void *)-4096L, 1 << 20, one_step, NULL), -EINVAL);
 	SAME(fiber_create((void *)0xffffffffc0000000, 4096, one_step, NULL),
 	     -EFAULT);
+}
+
+/* A drawn stack lies in the middle part of this memory. */
+#define SIDE 256
+#define LEAST_TO_RUN 4096
+#define STACKS 200
+
+static struct {
+	unsigned char below[SIDE], stack[LEAST_TO_RUN + 2 * SIDE], above[SIDE];
+} around __attribute__((aligned(4096)));
+
+static uintptr_t at_entry; /* the stack pointer when the fiber begins */
+
+static void tells_its_stack(void *unused)
+{
+	(void)unused;
+	/* GCC stores the frame pointer below the return address. */
+	at_entry = (uintptr_t)__builtin_frame_address(0) + 8;
+	SAME(fiber_switch(home), 0);
+}
+
+static bool unchanged(const unsigned char *begin, const unsigned char *end,
+		      unsigned char value)
+{
+	while (begin < end && *begin == value)
+		begin++;
+	return begin == end;
+}
+
+/* Stacks with drawn addresses and sizes. The memory around them is not changed. */
+static void any_stack(void)
+{
+	struct timespec now;
+	const unsigned char *end = (unsigned char *)(&around + 1);
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	srandom((unsigned int)now.tv_nsec);
+	SAME(fibers_begin(), 0);
+	home = fiber_test_convert();
+	for (int i = 0; i < STACKS; i++) {
+		unsigned char *stack = around.stack + random() % SIDE;
+		size_t size = (i % 2 ? LEAST_TO_RUN : 128) + random() % SIDE;
+		long id;
+
+		memset(&around, i, sizeof(around));
+		id = fiber_create(stack, size, tells_its_stack, NULL);
+		CHECK(id > 0);
+		if (size >= LEAST_TO_RUN) {
+			SAME(fiber_switch(id), 0);
+			SAME(at_entry % 16, 8);
+			CHECK(at_entry - (uintptr_t)stack < size);
+		}
+		CHECK(unchanged(around.below, stack, (unsigned char)i));
+		CHECK(unchanged(stack + size, end, (unsigned char)i));
+		SAME(fiber_delete(id), 0);
+	}
 }
 
 static volatile int phase;
@@ -312,6 +375,7 @@ int main(int argc, char **argv)
 	static const struct test_function tests[] = {
 		{ "there-and-back", there_and_back },
 		{ "errors", nothing_there },
+		{ "stacks", any_stack },
 		{ "elsewhere", runs_elsewhere },
 		{ "thread", of_the_thread },
 		{ "moves", moves },

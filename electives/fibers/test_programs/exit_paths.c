@@ -8,6 +8,7 @@
 #include <poll.h>
 #include <spawn.h>
 #include <sys/stat.h>
+#include <time.h>
 
 static long home, other, first_of_thread;
 static void *stack;
@@ -101,9 +102,11 @@ static void many_threads(void)
 	SAME(fiber_convert(), -EEXIST);
 }
 
-#define AT_ONCE 20
+/* A drawn number of threads end. */
+#define LEAST_AT_ONCE 100
+#define MOST_AT_ONCE 400
 
-static long inside[AT_ONCE], firsts[AT_ONCE];
+static long inside[MOST_AT_ONCE], firsts[MOST_AT_ONCE];
 static pthread_barrier_t all_converted;
 
 static void *ends_in_its_own(void *argument)
@@ -124,23 +127,28 @@ static void *ends_in_its_own(void *argument)
  */
 static void several_threads(void)
 {
-	pthread_t threads[AT_ONCE];
+	pthread_t threads[MOST_AT_ONCE];
+	struct timespec now;
+	long at_once;
 
+	clock_gettime(CLOCK_REALTIME, &now);
+	srandom((unsigned int)now.tv_nsec);
+	at_once = LEAST_AT_ONCE + random() % (MOST_AT_ONCE - LEAST_AT_ONCE + 1);
 	SAME(fibers_begin(), 0);
 	home = fiber_test_convert();
-	pthread_barrier_init(&all_converted, NULL, AT_ONCE);
-	for (long i = 0; i < AT_ONCE; i++)
+	pthread_barrier_init(&all_converted, NULL, (unsigned int)at_once);
+	for (long i = 0; i < at_once; i++)
 		inside[i] = fiber_test_fiber(just_exits, NULL);
-	for (long i = 0; i < AT_ONCE; i++)
+	for (long i = 0; i < at_once; i++)
 		threads[i] = fiber_test_thread(ends_in_its_own, (void *)i);
-	for (long i = 0; i < AT_ONCE; i++)
+	for (long i = 0; i < at_once; i++)
 		pthread_join(threads[i], NULL);
-	for (long i = 0; i < AT_ONCE; i++) {
+	for (long i = 0; i < at_once; i++) {
 		SAME(fiber_switch(inside[i]), -EOWNERDEAD);
 		SAME(fiber_switch(firsts[i]), -EOWNERDEAD);
 	}
 	fiber_test_fiber(exits, NULL);
-	for (long i = 0; i < AT_ONCE; i++) {
+	for (long i = 0; i < at_once; i++) {
 		SAME(fiber_switch(inside[i]), -ESRCH);
 		SAME(fiber_switch(firsts[i]), -ESRCH);
 	}

@@ -11,14 +11,25 @@
 
 #include "test_program.h"
 
+/* The memory of fxsave: x87 and mxcsr, and also the xmm registers, which are not compared here. */
+struct x87 {
+	uint16_t control, status;
+	uint8_t used, reserved; /* used: a bit for each register from 0 to 7 */
+	uint16_t opcode;
+	uint64_t ip, data;
+	uint32_t mxcsr, mask;
+	struct {
+		uint64_t fraction;
+		uint16_t exponent, unused[3];
+	} st[8]; /* register i is st[i - top] */
+	uint64_t others[44];
+};
+
 struct image {
 	uint64_t general[9]; /* rbx rbp r8 r9 r10 r12 r13 r14 r15 */
 	uint64_t vector[16][4]; /* ymm registers; only xmm without AVX */
-	double x87;
-	uint32_t mxcsr;
-	uint16_t control;
-	uint16_t wide;
-	double st[7]; /* the x87 registers from st(1) on */
+	uint64_t wide;
+	struct x87 x87 __attribute__((aligned(16)));
 };
 
 /*
@@ -33,16 +44,6 @@ long image_switch(const struct image *in, struct image *out, long file,
 		what(8) what(9) what(10) what(11) what(12) what(13) what(14) \
 			what(15)
 #define TEXT(x) #x
-#define LOAD_ST                              \
-	"	fldl	648(%rdi)\n	fldl	640(%rdi)\n" \
-	"	fldl	632(%rdi)\n	fldl	624(%rdi)\n" \
-	"	fldl	616(%rdi)\n	fldl	608(%rdi)\n" \
-	"	fldl	600(%rdi)\n"
-#define STORE_ST                               \
-	"	fstpl	600(%r11)\n	fstpl	608(%r11)\n" \
-	"	fstpl	616(%r11)\n	fstpl	624(%r11)\n" \
-	"	fstpl	632(%r11)\n	fstpl	640(%r11)\n" \
-	"	fstpl	648(%r11)\n"
 #define LOAD16(i) "	movdqu	72+32*" TEXT(i) "(%rdi), %xmm" TEXT(i) "\n"
 #define LOAD32(i) "	vmovdqu	72+32*" TEXT(i) "(%rdi), %ymm" TEXT(i) "\n"
 #define STORE16(i) "	movdqu	%xmm" TEXT(i) ", 72+32*" TEXT(i) "(%r11)\n"
@@ -53,10 +54,8 @@ __asm__("	.text\n"
 	"	push	%rbp\n	push	%rbx\n	push	%r12\n"
 	"	push	%r13\n	push	%r14\n	push	%r15\n"
 	"	push	%rdx\n	push	%rcx\n	push	%rsi\n"
-	"	fninit\n" LOAD_ST
-	"	fldl	584(%rdi)\n	fldcw	596(%rdi)\n"
-	"	ldmxcsr	592(%rdi)\n"
-	"	cmpw	$0, 598(%rdi)\n	jne	1f\n" EACH(
+	"	fxrstor64	592(%rdi)\n"
+	"	cmpq	$0, 584(%rdi)\n	jne	1f\n" EACH(
 		LOAD16) "	jmp	2f\n"
 			"1:\n" EACH(
 				LOAD32) "2:	mov	0(%rdi), %rbx\n	mov	8(%rdi), %rbp\n"
@@ -77,12 +76,11 @@ __asm__("	.text\n"
 					"	mov	%r10, 32(%r11)\n	mov	%r12, 40(%r11)\n"
 					"	mov	%r13, 48(%r11)\n	mov	%r14, 56(%r11)\n"
 					"	mov	%r15, 64(%r11)\n"
-					"	cmpw	$0, 598(%r11)\n	jne	3f\n" EACH(
+					"	cmpq	$0, 584(%r11)\n	jne	3f\n" EACH(
 						STORE16) "	jmp	4f\n"
 							 "3:\n" EACH(
 								 STORE32) "	vzeroupper\n"
-									  "4:	fnstcw	596(%r11)\n	stmxcsr	592(%r11)\n"
-									  "	fstpl	584(%r11)\n" STORE_ST
+									  "4:	fxsave64	592(%r11)\n"
 									  "	fninit\n"
 									  "	movl	$0x1f80, 4(%rsp)\n	ldmxcsr	4(%rsp)\n"
 									  "	add	$24, %rsp\n"
@@ -91,61 +89,101 @@ __asm__("	.text\n"
 									  "	ret\n");
 
 _Static_assert(FIBERS_SWITCH == 0x4603, "as in image_switch");
-_Static_assert(offsetof(struct image, x87) == 584, "as in image_switch");
-_Static_assert(offsetof(struct image, st) == 600, "as in image_switch");
+_Static_assert(offsetof(struct image, wide) == 584, "as in image_switch");
+_Static_assert(offsetof(struct image, x87) == 592, "as in image_switch");
+_Static_assert(sizeof(struct x87) == 512, "as fxsave stores it");
+
+/* Return the next number of a sequence (splitmix64). */
+static inline uint64_t image_random(uint64_t *state)
+{
+	uint64_t z = *state += 0x9e3779b97f4a7c15;
+
+	z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
+	z = (z ^ z >> 27) * 0x94d049bb133111eb;
+	return z ^ z >> 31;
+}
+
+/* The bits of the x87 status that no exception changes: flags of exceptions, conditions, top. */
+#define STATUS 0x7f7fu
+/* All exceptions are masked, otherwise the next instruction would cause them. */
+#define CONTROL 0x7fu
+#define MASKED 0x1f80u
+/* The flags of exceptions, denormals are zeros, the rounding mode, flush to zero. */
+#define MXCSR 0xe07fu
 
 /* Fill a fiber's registers for its n-th round, each with a different value. */
 static inline void image_fill(struct image *image, unsigned long fiber,
 			      unsigned long n)
 {
-	uint64_t seed = fiber << 40 | n << 8;
+	static const uint16_t precision[] = { 0, 0x200, 0x300 };
+	uint64_t state = fiber << 32 ^ n;
+	struct x87 *x87 = &image->x87;
 
 	for (unsigned int i = 0; i < 9; i++)
-		image->general[i] = seed + i;
+		image->general[i] = image_random(&state);
 	for (unsigned int i = 0; i < 64; i++)
-		image->vector[i / 4][i % 4] = seed * 3 + i;
+		image->vector[i / 4][i % 4] = image_random(&state);
 	image->wide = __builtin_cpu_supports("avx") ? 1 : 0;
 	if (!image->wide)
 		for (unsigned int i = 0; i < 16; i++)
 			image->vector[i][2] = image->vector[i][3] = 0;
-	image->x87 = (double)(seed % 1000003);
-	for (unsigned int i = 0; i < 7; i++)
-		image->st[i] = image->x87 + i + 1;
-	/* Use one of the four rounding modes, with all exceptions masked. */
-	image->mxcsr = 0x1f80 | (uint32_t)(n + fiber) % 4 << 13;
-	image->control = (uint16_t)(0x37f | (n + fiber) % 4 << 10);
+	for (unsigned int i = 0; i < 8; i++) {
+		/* A normal number: the highest bit of its fraction is set. */
+		x87->st[i].fraction = image_random(&state) | 1ul << 63;
+		x87->st[i].exponent =
+			(uint16_t)(image_random(&state) & 0xbfff) | 1;
+	}
+	/* In every second round all registers are in use. */
+	x87->used = n % 2 ? (uint8_t)image_random(&state) : 0xff;
+	x87->status = (uint16_t)image_random(&state) & STATUS;
+	x87->control = CONTROL | precision[image_random(&state) % 3] |
+		       (uint16_t)((n + fiber) % 4 << 10);
+	x87->mxcsr = MASKED | ((uint32_t)image_random(&state) & MXCSR);
+}
+
+static inline __attribute__((noreturn)) void
+image_differs(const char *name, unsigned int i, uint64_t is, uint64_t was)
+{
+	printf("%s register %u is %#lx, was %#lx\n", name, i, is, was);
+	_exit(1);
+}
+
+static inline void image_same_x87(const struct x87 *is, const struct x87 *was)
+{
+	unsigned int top = was->status >> 11 & 7;
+
+	if (is->control != was->control || is->status != was->status ||
+	    is->used != was->used || is->mxcsr != was->mxcsr) {
+		printf("x87 control %#x, status %#x, registers in use %#x, mxcsr %#x: were %#x, %#x, %#x, %#x\n",
+		       is->control, is->status, is->used, is->mxcsr,
+		       was->control, was->status, was->used, was->mxcsr);
+		_exit(1);
+	}
+	for (unsigned int i = 0; i < 8; i++) {
+		if (!(was->used >> (top + i) % 8 & 1))
+			continue;
+		if (is->st[i].fraction != was->st[i].fraction)
+			image_differs("x87", i, is->st[i].fraction,
+				      was->st[i].fraction);
+		if (is->st[i].exponent != was->st[i].exponent)
+			image_differs("exponent of x87", i, is->st[i].exponent,
+				      was->st[i].exponent);
+	}
 }
 
 /* Fail with the name of the first register whose value has changed. */
 static inline void image_same(const struct image *is, const struct image *was)
 {
 	for (unsigned int i = 0; i < 9; i++)
-		if (is->general[i] != was->general[i]) {
-			printf("general register %u is %#lx, was %#lx\n", i,
-			       is->general[i], was->general[i]);
-			_exit(1);
-		}
+		if (is->general[i] != was->general[i])
+			image_differs("general", i, is->general[i],
+				      was->general[i]);
 	for (unsigned int i = 0; i < 64; i++)
-		if (is->vector[i / 4][i % 4] != was->vector[i / 4][i % 4]) {
-			printf("%s register %u is %#lx, was %#lx\n",
-			       i % 4 > 1 ? "wide (ymm)" : "vector (xmm)", i / 4,
-			       is->vector[i / 4][i % 4],
-			       was->vector[i / 4][i % 4]);
-			_exit(1);
-		}
-	for (unsigned int i = 0; i < 7; i++)
-		if (is->st[i] != was->st[i]) {
-			printf("x87 register %u is %g, was %g\n", i + 1,
-			       is->st[i], was->st[i]);
-			_exit(1);
-		}
-	if (is->x87 != was->x87 || is->control != was->control ||
-	    (is->mxcsr ^ was->mxcsr) >> 6) {
-		printf("x87 %g, %#x, mxcsr %#x: were %g, %#x, %#x\n", is->x87,
-		       is->control, is->mxcsr, was->x87, was->control,
-		       was->mxcsr);
-		_exit(1);
-	}
+		if (is->vector[i / 4][i % 4] != was->vector[i / 4][i % 4])
+			image_differs(i % 4 > 1 ? "wide (ymm)" : "vector (xmm)",
+				      i / 4, is->vector[i / 4][i % 4],
+				      was->vector[i / 4][i % 4]);
+	image_same_x87(&is->x87, &was->x87);
 }
 
 /* Run one round of a fiber. End the program if a register is not preserved. */

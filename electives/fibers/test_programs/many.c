@@ -62,6 +62,33 @@ static void ten_thousand(void)
 	SAME(fiber_switch(ids[0]), -ESRCH);
 }
 
+/*
+ * How much memory of the kernel may be left: a tenth of 1 KB for each fiber,
+ * and 1 MB of the kernel's own. RCU frees a block some time after the module
+ * has passed it to RCU.
+ */
+#define MOST_KB (MANY / 10 + 1024)
+#define SECONDS 20
+
+/* All memory is free again after the end of the process. */
+static void many_end(void)
+{
+	long before = fiber_test_kernel_memory(), more = 0;
+
+	SAME(fiber_test_child(ten_thousand), 0);
+	for (int i = 0; i < 10 * SECONDS; i++) {
+		more = fiber_test_kernel_memory() - before;
+		if (more <= MOST_KB)
+			break;
+		usleep(100000);
+	}
+	if (more > MOST_KB) {
+		printf("%ld KB are not freed after the end of a process with %d fibers\n",
+		       more, MANY);
+		_exit(1);
+	}
+}
+
 /* All fibers have the same stack, because none of them ever runs. */
 static void too_many(void)
 {
@@ -252,7 +279,7 @@ static void each_field(void)
 int main(int argc, char **argv)
 {
 	static const struct test_function tests[] = {
-		{ "many", ten_thousand },   { "most", too_many },
+		{ "many", many_end },	    { "most", too_many },
 		{ "ended", ended_threads }, { "number", used_number },
 		{ "fields", each_field },   { NULL, NULL },
 	};

@@ -208,6 +208,44 @@ static void own_values(void)
 	freed_in_each_block();
 }
 
+#define MANY 10000
+#define SMALL 4096
+
+static uint64_t read_again;
+
+static void sets_and_reads(void *unused)
+{
+	(void)unused;
+	SAME(fiber_local_set(key, 1), 0);
+	SAME(fiber_switch(home), 0);
+	SAME(fiber_local_get(key, &read_again), 0);
+	SAME(fiber_switch(home), 0);
+}
+
+/* A key that is freed loses its value in each of many fibers. */
+static void freed_in_many(void)
+{
+	char *stacks = fiber_test_memory((size_t)MANY * SMALL);
+	static long fibers[MANY];
+
+	SAME(fibers_begin(), 0);
+	home = fiber_test_convert();
+	key = fiber_local_alloc();
+	SAME(key, 0);
+	for (long i = 0; i < MANY; i++) {
+		fibers[i] = fiber_create(stacks + i * SMALL, SMALL,
+					 sets_and_reads, NULL);
+		CHECK(fibers[i] > 0);
+		SAME(fiber_switch(fibers[i]), 0);
+	}
+	SAME(fiber_local_free(key), 0);
+	SAME(fiber_local_alloc(), key);
+	for (long i = 0; i < MANY; i++) {
+		SAME(fiber_switch(fibers[i]), 0);
+		SAME(read_again, 0);
+	}
+}
+
 static void errors(void)
 {
 	uint64_t value;
@@ -241,6 +279,7 @@ int main(int argc, char **argv)
 {
 	static const struct test_function tests[] = {
 		{ "values", own_values },
+		{ "many", freed_in_many },
 		{ "errors", errors },
 		{ NULL, NULL },
 	};

@@ -183,13 +183,16 @@ static inline long fiber_test_kernel_memory(void)
 	char line[128];
 	long size;
 
-	CHECK(file);
+	/* No check is counted here, because the number of calls may vary. */
+	if (!file)
+		fiber_test_failed(__FILE__, __LINE__, "/proc/meminfo");
 	while (fgets(line, sizeof(line), file))
 		if (sscanf(line, "Slab: %ld", &size) == 1 ||
 		    sscanf(line, "VmallocUsed: %ld", &size) == 1)
 			sum += size;
 	fclose(file);
-	CHECK(sum > 0);
+	if (sum <= 0)
+		fiber_test_failed(__FILE__, __LINE__, "sum > 0");
 #endif
 	return sum;
 }
