@@ -92,7 +92,8 @@ def test_the_kernels_tests_let_a_fault_pass_and_the_random_test_does_not(
     tests = built(kernel, kernels.NUMA if fault.options.get("numa") else kernels.UMA)
     out = variants.build(kernel, tests, faulty(fault))
     assert runner.kernels_tests(out).wrong == ""
-    said = runner.random_test(out, mode(fault), 0, SEEDS).wrong
+    seeds = fault.options.get("seeds", SEEDS)
+    said = runner.random_test(out, mode(fault), 0, seeds).wrong
     assert said.startswith("seed "), said
     assert re.search(fault.says, said)
 
