@@ -58,6 +58,8 @@ LEFT_OUT = {
     "tests/test_operation_headers.py": "needs solved stages",
     "tests/test_size_classes.py": "needs the faults",
     "tests/test_operands.py": "needs solved stages",
+    "tests/test_right_variants.py": "quotes the solutions",
+    "tests/kbench/right/*": "they are solutions",
     "tests/test_stage0*.py": "needs stage 0 solved",
     "tests/test_similarity.py": "needs solved stages",
     "tests/test_repetition.py": "quotes the solution",
