@@ -159,8 +159,13 @@ def test_other_right_solutions_earn_all_points(
     monkeypatch.setattr(source_folder, "WORK", tmp_path)
     elective = exercises.find("kbench")
     copy = shutil.copytree(elective.sources, tmp_path / elective.copy_name)
-    for path in (HERE / "right").iterdir():
-        shutil.copy(path, copy)
+    for name in ("heap.c", "trampoline.S"):
+        shutil.copy(HERE / "right" / name, copy)
+    number = (HERE / "right/number.c").read_text().partition("*/\n")[2]
+    path = copy / "input.c"
+    before, _, rest = path.read_text().partition("static bool number(")
+    rest = rest.partition("}\n\n")[2]
+    path.write_text(f"{before}{number}\n{rest}")
     lines = check.check(elective, copy, 0).lines
     assert [line.remark for line in lines if not line.full] == []
 
