@@ -80,8 +80,9 @@ LEAST_DRAWN = 94
 # Intervals are measured at one n in each of this many parts of an octave. A stage that multiplies
 # by transforms has a length of transforms for each quarter of an octave, or longer ranges.
 PACED_PARTS = 4
-# How many n are drawn near each number that a stage's code compares.
-NEAR = 2
+# How many n near numbers that a stage's code compares are drawn for tests at many n, and for tests
+# at long ones, which take up to a second each.
+NEAR = 6
 # The bits of the modulus for comparing digits by residues.
 MODULUS_BITS = 31
 NO_MEMORY = "no memory"
@@ -182,7 +183,7 @@ def tried_n(stage: Stage, compared: Sequence[int], seed: int) -> list[int]:
     found = {*WORD_ENDS, *(rng.randrange(2, min(most, 1000)) for _ in range(3))}
     drawn = list(octaves.drawn(LEAST_DRAWN, most, 1, rng)) if most > LEAST_DRAWN else []
     found.update(drawn[::2], (_filling(stage, n) for n in drawn[1::2]))
-    found.update(near_numbers.n_near(stage.manifest, compared, rng, NEAR))
+    found.update(_near(stage, compared, LEAST_DRAWN, most, rng))
     return sorted(n for n in found if n <= most)
 
 
@@ -231,8 +232,16 @@ def once_n(stage: Stage, compared: Sequence[int], seed: int) -> list[int]:
     odd = rng.randrange(2)
     drawn = octaves.drawn(below, top, 2, rng)
     found = {min(top, n + ((n + i + odd) % 2)) for i, n in enumerate(drawn)}
-    near = near_numbers.n_near(stage.manifest, compared, rng, NEAR)
-    return sorted(found.union(n for n in near if n > below))
+    return sorted(found.union(_near(stage, compared, below, top, rng)))
+
+
+def _near(
+    stage: Stage, compared: Sequence[int], below: int, top: int, rng: random.Random
+) -> list[int]:
+    """Draw some n near the numbers that the code compares, above `below` and up to `top`."""
+    near = near_numbers.n_near(stage.manifest, compared, rng, few=2)
+    within = [n for n in near if below < n <= top]
+    return rng.sample(within, min(NEAR, len(within)))
 
 
 def _longest_tried(stage: Stage) -> int:

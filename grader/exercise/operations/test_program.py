@@ -189,10 +189,11 @@ def _linked(
     flags = ["-std=gnu11", "-w", f"-ffile-prefix-map={paths.ROOT}/="]
     _compile(step, [*compiler, *flags], ours, {str(path): _key([path]) for path in kit})
     judges = [ours / f"{path.stem}.o" for path in kit]
+    numbers: tuple[int, ...] = ()
     if sanitized:
         _check(stage, objects, judges)
-    own = [path for path in objects if path.parent == theirs]
-    numbers = stage_contract.compared(own, stage.traits.vector)
+        own = [path for path in objects if path.parent == theirs]
+        numbers = stage_contract.compared(own, stage.traits.vector, program=True)
     parts = [str(path) for path in (*objects, *judges)]
     step.compile([*compiler, "-o", "program", *parts], work, (work,))
     return work / "program", numbers

@@ -84,6 +84,8 @@ DEFAULT_TRAITS = Traits()
 # With vector files the limits are larger, because unrolled loops contain many checks.
 VECTOR_PROGRAM_LIMITS = SizeLimits(constants=64 << 10, code=512 << 10)
 # At most this many violations of one kind are shown for an object.
+# The segments in which the stack protector's canary is.
+KERNELS_CANARY, PROGRAMS_CANARY = "gs", "fs"
 SHOWN = 4
 STRANGE = "objects as the compiler makes them"
 OFFERED = "only what it offers, memcpy, memmove, memset and memcmp"
@@ -147,19 +149,24 @@ def violations(
         found += [violation for obj in read for violation in _variables(obj)]
     else:
         most = SizeLimits(traits.constants, traits.code)
-        found += _held(read, sections.MODULE, "gs", most, label, traits.vector)
+        found += _held(read, sections.MODULE, KERNELS_CANARY, most, label, traits.vector)
     found += _names(read, kit, _offered(NAMES_OF_MODULE, traits.vector), kernels)
     return found
 
 
-def compared(objects: list[Path], vector: tuple[str, ...]) -> tuple[int, ...]:
+def compared(
+    objects: list[Path], vector: tuple[str, ...], program: bool = False
+) -> tuple[int, ...]:
     """Return the numbers by which a stage's objects may decide between two methods.
 
     The tests also use these numbers as n, and as lengths of numbers, because a method may be wrong,
     or slow, from such a number on.
+
+    program: the objects are for a program, and not for a module
     """
     read, _ = _read(objects)
-    surveys = (disassembly.read(obj, "gs", obj.source in vector) for obj in read)
+    canary = PROGRAMS_CANARY if program else KERNELS_CANARY
+    surveys = (disassembly.read(obj, canary, obj.source in vector) for obj in read)
     return tuple(sorted(set().union(*(survey.compared for survey in surveys))))
 
 
@@ -181,7 +188,7 @@ def program_violations(
     """
     read, found = _read(objects)
     most = VECTOR_PROGRAM_LIMITS if vector else PROGRAM_LIMITS
-    found += _held(read, sections.PROGRAM, "fs", most, "", vector)
+    found += _held(read, sections.PROGRAM, PROGRAMS_CANARY, most, "", vector)
     return found + _names(read, kit, _offered(NAMES_OF_PROGRAM, vector))
 
 
