@@ -51,7 +51,7 @@ def lengths(
 def n_near(
     manifest: Manifest, compared: Sequence[int], rng: random.Random, few: int = 0
 ) -> list[int]:
-    """Return n near each number, and n for which F(n), or a factor in its last step, is as long.
+    """Return n near each number, and n for which F(n), or a factor for it, has as many limbs.
 
     few: at most how many n are drawn for each number; 0 for all
     """
@@ -65,7 +65,7 @@ def n_near(
 
 
 def _as_long(manifest: Manifest, limbs: int, rng: random.Random) -> Iterator[int]:
-    """Yield n for which F(n), or a factor in its last step, has so many limbs."""
+    """Yield n for which F(n), or a factor in its last step, has this number of limbs."""
     if not manifest.traits.numbers:
         return
     for width in _DIGITS if manifest.traits.decimal else _BITS:
