@@ -57,6 +57,8 @@ def n_near(
     """
     found: set[int] = set()
     for number in chosen(compared, rng):
+        if number > manifest.max_n + 1:  # F(n) has fewer than n limbs, too.
+            continue
         near = [number - 1, number, number + 1]
         near += [n for limbs in tuple(near) for n in _as_long(manifest, limbs, rng)]
         within = [n for n in near if n <= manifest.max_n]
