@@ -150,3 +150,14 @@ def test_what_is_not_used_is_removed(tmp_path: Path, monkeypatch: pytest.MonkeyP
         assert object_store.fetch("a")  # This makes the entry the most recently used one.
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a", "c"]
     assert object_store.fetch("b") == {}
+
+
+def test_a_program_without_its_numbers_is_built_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A program of an earlier version of the kit has no file with the numbers beside it."""
+    monkeypatch.setattr(test_program, "PROGRAMS", tmp_path / "programs")
+    path = test_program.program(stages.kit(2))
+    numbers = test_program.compared(path)
+    path.with_suffix(test_program.COMPARED).unlink()
+    assert test_program.compared(test_program.program(stages.kit(2))) == numbers != ()

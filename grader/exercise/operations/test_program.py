@@ -119,14 +119,16 @@ def _obtain(
     sanitized: bool = True,
 ) -> Path:
     """Build a program unless it is there. Return its path, which is target."""
-    if target.is_file():
-        target.touch()  # so that _remove_old() does not remove it in this run
+    numbers_file = target.with_suffix(COMPARED)
+    if target.is_file() and numbers_file.is_file():
+        for path in (target, numbers_file):
+            path.touch()  # so that _remove_old() does not remove it in this run
         return target
     PROGRAMS.mkdir(parents=True, exist_ok=True)
     _remove_old()
     with tempfile.TemporaryDirectory(dir=PROGRAMS) as scratch:
         built, numbers = _linked(stage, Path(scratch), made, kit, sanitized)
-        target.with_suffix(COMPARED).write_text(json.dumps(numbers))
+        numbers_file.write_text(json.dumps(numbers))
         shutil.move(built, target)
     return target
 

@@ -321,8 +321,8 @@ def _cases(
 ) -> tuple[OperationCase, ...]:
     """Return the test cases of an operation, in the order in which they are tested.
 
-    All builds of a stage and all its copies have the same cases. Those of long products take up to
-    20 MB, and the exact products take more than half a second.
+    Builds and copies of a stage whose code compares the same numbers have the same cases. Those of
+    long products take up to 20 MB, and the exact products take more than half a second.
     """
     known = test_cases_decimal.TRIES if manifest.traits.decimal else test_cases.TRIES
     stage = Stage(Path(), manifest)  # no test case depends on files

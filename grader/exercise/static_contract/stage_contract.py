@@ -83,9 +83,9 @@ PROGRAM_LIMITS = SizeLimits(constants=16 << 10, code=128 << 10)
 DEFAULT_TRAITS = Traits()
 # With vector files the limits are larger, because unrolled loops contain many checks.
 VECTOR_PROGRAM_LIMITS = SizeLimits(constants=64 << 10, code=512 << 10)
-# At most this many violations of one kind are shown for an object.
 # The segments in which the stack protector's canary is.
 KERNELS_CANARY, PROGRAMS_CANARY = "gs", "fs"
+# At most this many violations of one kind are shown for an object.
 SHOWN = 4
 STRANGE = "objects as the compiler makes them"
 OFFERED = "only what it offers, memcpy, memmove, memset and memcmp"
