@@ -19,6 +19,53 @@ pytestmark = [pytest.mark.sampled, pytest.mark.once, pytest.mark.machine]
 
 # The stage, and the changes of bignum.c.
 RIGHT_VARIANTS: dict[str, tuple[int, dict[str, str]]] = {
+    "a product limb by limb, a shift with a condition": (
+        3,
+        {
+            "\t\tdlimb_t two = (dlimb_t)a[i] << LIMB_BITS | a[i - 1];\n\n": "",
+            "two << shift >> LIMB_BITS;\n\t}\n\tc[0]": (
+                "a[i] << shift;\n"
+                "\t\tc[i] |= shift ? a[i - 1] >> (LIMB_BITS - shift) : 0;\n\t}\n\tc[0]"
+            ),
+            """\
+/* Free @old, from which @new was computed; @new may be an ERR_PTR. */
+static struct bignum *bn_replace(struct bignum *old, struct bignum *new)
+{
+	bn_free(old);
+	return new;
+}
+""": "",
+            "bn_dup(b); /* for the top bit, which is 1 */": (
+                "bn_create(a->call, a->size + b->size);"
+            ),
+            "for (size_t i = bn_bits(a) - 1; i-- > 0;) {\n": (
+                "for (size_t i = 0; i < a->size; i++) {\n\t\tdlimb_t carry = 0;\n\n"
+            ),
+            "c->size + b->size": "b->size",
+            """\
+		c = bn_replace(c, bn_lshift(c, 1));
+		if (IS_ERR(c))
+			return c;
+		if (!bn_bit(a, i))
+			continue;
+		c = bn_replace(c, bn_add(c, b));
+		if (IS_ERR(c))
+			return c;
+	}
+	return c;
+""": """\
+		for (size_t j = 0; j < b->size; j++) {
+			carry += (dlimb_t)a->limb[i] * b->limb[j];
+			carry += c->limb[i + j];
+			c->limb[i + j] = carry;
+			carry >>= LIMB_BITS;
+		}
+		c->limb[i + b->size] = carry;
+	}
+	return bn_trim(c);
+""",
+        },
+    ),
     "bn_reserve makes room for a power of two": (
         4,
         {

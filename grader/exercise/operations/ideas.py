@@ -84,6 +84,9 @@ LARGEST_ROOM = 1 << 20
 LONGEST_RUN = 40
 # How many sizes near numbers that the code compares are counted. Each octave has smaller sizes.
 NEAR, LEAST_NEAR = 10, 32
+# A call that takes less than a fraction of so many instructions need not yield: 100,000 products or
+# additions of limbs take a million or more.
+WITHOUT_YIELD = 1_000_000
 WORD_BITS = 64
 # Special contents of operands; each size is counted with random numbers, too. No upper bound
 # depends on the contents, unless a method goes through a factor bit by bit. Lower bounds are for
@@ -604,7 +607,7 @@ def _cost(events: list[plugin.Event], call: CountedCall, allocated: int) -> Oper
         took.assembly,
         took.accesses,
         1000 * longest // max(took.module, 1),
-        1000 * max(pause.module for pause in pauses) // max(took.module, 1),
+        1000 * max(pause.module for pause in pauses) // max(took.module, WITHOUT_YIELD),
         took.work - took.module,
         call,
     )

@@ -39,9 +39,9 @@ class OperationCase:
     n: int | None = None
     most_bytes: int | None = None  # The limit of bytes allocated at the peak.
     residues: Residues | None = None  # Set if the result is a row of numbers modulo a prime.
-    # The least and the largest number of products to pass to fib_account_work, from the digits that
+    # The numbers of products that may be passed to fib_account_work, from the digits that
     # a limb holds.
-    work: Callable[[int], tuple[float, float]] | None = None
+    work: Callable[[int], list[tuple[float, float]]] | None = None
 
 
 class Drawing(random.Random):
@@ -153,34 +153,39 @@ def _announced_decimals(rng: random.Random, stage: Stage) -> Iterator[OperationC
             yield OperationCase(f"decimal-w {number:x} {room}", text, bits, work=work)
 
 
-def _decimal_work(stage: Stage, number: int, digits: int) -> tuple[float, float]:
-    """Return the least and the most work to announce for the decimal digits of a number.
+def _decimal_work(stage: Stage, number: int, digits: int) -> list[tuple[float, float]]:
+    """Return how much work may be announced for the decimal digits of a number, by each method.
 
     digits: the digits of a limb.
     """
     limb_bits, bits = 4 * digits, number.bit_length()
     size = -(-bits // limb_bits)
-    work: float
+    # Each division by the largest power of 10 in a limb makes the number shorter.
+    shorter = int(limb_bits * math.log10(2)) * math.log2(10)
+    steps = range(int(bits // shorter) + 1)
+    methods = [sum(math.ceil((bits - i * shorter) / limb_bits) for i in steps)]
     if stage.traits.slow:  # For each bit, the digits so far are doubled.
-        work = sum(len(str(number >> bit)) for bit in range(bits))
-    else:  # Each division by the largest power of 10 in a limb makes the number shorter.
-        shorter = int(limb_bits * math.log10(2)) * math.log2(10)
-        steps = range(int(bits // shorter) + 1)
-        work = sum(math.ceil((bits - i * shorter) / limb_bits) for i in steps)
-    return _LEAST_ANNOUNCED * work - size, _MOST_DECIMAL_ANNOUNCED * work + size
+        methods.insert(0, sum(len(str(number >> bit)) for bit in range(bits)))
+    return [
+        (_LEAST_ANNOUNCED * work - size, _MOST_DECIMAL_ANNOUNCED * work + size) for work in methods
+    ]
 
 
-def _work(stage: Stage, factors: tuple[str, ...], digits: int) -> tuple[float, float]:
-    """Return the least and the most work to announce for a product, or the square of one factor.
+def _work(stage: Stage, factors: tuple[str, ...], digits: int) -> list[tuple[float, float]]:
+    """Return how much work may be announced for a product, or the square of one factor.
 
+    If the stage multiplies bit by bit, a product limb by limb is allowed as well. Such a product
+    takes few instructions, and a limit on those between two yields excludes any other method that
+    announces as little.
     digits: the digits of a limb.
     """
     a, b = factors[0], factors[-1]
     a_size, b_size = (-(-len(text) // digits) for text in (a, b))
+    bit_by_bit = []
     if stage.traits.slow:
         bits = 4 * digits
         both = _bitwise(stage, a, b, bits), _bitwise(stage, b, a, bits)
-        return _LEAST_ANNOUNCED * min(both), _MOST_ANNOUNCED * max(both)
+        bit_by_bit = [(_LEAST_ANNOUNCED * min(both), _MOST_ANNOUNCED * max(both))]
     # A square needs the products above the diagonal, but may be computed like a product. A loop may
     # begin or end one step earlier. Rows for limbs that are 0 may be left out.
     a_rows, b_rows = (_nonzero_limbs(text, digits) for text in (a, b))
@@ -192,7 +197,8 @@ def _work(stage: Stage, factors: tuple[str, ...], digits: int) -> tuple[float, f
         most = (a_size + b_size) * min(a_size, b_size)
     if stage.traits.subquadratic:  # Karatsuba's method; the kit's leaves have 21 limbs or more
         work *= 0.75 ** max(0, math.log2(min(a_size, b_size) / _LEAF))
-    return _LEAST_ANNOUNCED * work - max(a_size, b_size), _MOST_ANNOUNCED * most + a_size + b_size
+    least = _LEAST_ANNOUNCED * work - max(a_size, b_size)
+    return [*bit_by_bit, (least, _MOST_ANNOUNCED * most + a_size + b_size)]
 
 
 def _nonzero_limbs(text: str, digits: int) -> int:
