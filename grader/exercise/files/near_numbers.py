@@ -3,7 +3,8 @@
 
 A method may begin, or be wrong, at one length that random lengths miss. The code must compare the
 length with a number then, and static_contract/ finds all such numbers in the objects. What a number
-counts is not known, so it is tried as n and as a length in limbs of each width.
+counts is not known, so it is tried as n and as a length in limbs of each width. The number may also
+be compared with a product of two lengths, so the root of a large number is tried, too.
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ from grader.exercise.files.traits import Traits
 
 # Shorter lengths and smaller n are always tested. The kit's stages compare up to 60 numbers.
 LEAST, MOST_NUMBERS = 8, 80
+# A number from here on may be the square of a length.
+_LEAST_SQUARE = 4096
 # The possible widths of a limb, in bits, or in digits if limbs are decimal.
 _BITS, _DIGITS = (32, 64), (expected_values.LIMB_DIGITS,)
 _PHI = (1 + math.sqrt(5)) / 2
@@ -25,8 +28,9 @@ _PHI = (1 + math.sqrt(5)) / 2
 
 def chosen(compared: Sequence[int], rng: random.Random) -> list[int]:
     """Return the numbers near which tests are made; if there are too many, a random part."""
-    useful = [number for number in compared if number >= LEAST]
-    return sorted(rng.sample(useful, min(len(useful), MOST_NUMBERS)))
+    useful = {number for number in compared if number >= LEAST}
+    useful |= {math.isqrt(number) for number in useful if number >= _LEAST_SQUARE}
+    return sorted(rng.sample(sorted(useful), min(len(useful), MOST_NUMBERS)))
 
 
 def lengths(

@@ -24,7 +24,7 @@ UNITS = {
     "multiplications": "calls of bn_mul and bn_square",
     "calls": "calls of bn_mul",  # also those by a bn_square of one line
     "pause": "products between two yields",
-    "stretch": "thousandths of all instructions in the longest stretch between two yields",
+    "stretch": "instructions between two yields",
     "accesses": "loads and stores",
     "share": "thousandths of all instructions in the longest stretch between two calls of bn_mul",
     "assembly": "products in assembly that FIB_NO_ASM and other processors leave out",
