@@ -40,6 +40,7 @@ OVERWRITTEN = "of a block whose header is overwritten"
 SWITCH = {
     "registers": "kbench_on_stack does not preserve one of rbx, rbp and r12 to r15",
     "flags": "one of the flags (IF, DF and others) changes in kbench_on_stack",
+    "control": "kbench_on_stack changes the control bits of MXCSR, or the x87 control word",
     "result": "kbench_on_stack does not return the result of kbench_begin, or of kbench_leave",
     "interrupted": "kbench_on_stack loses a value when an interrupt comes:"
     " an interrupt writes below the stack pointer",

@@ -22,6 +22,8 @@
 #include <linux/uaccess.h>
 #include <linux/vmalloc.h>
 
+#include <asm/fpu/api.h>
+
 #include "kbench.h"
 #include "shims.h"
 
@@ -130,6 +132,50 @@ static __always_inline u64 flags_now(void)
 		     :
 		     : "memory");
 	return flags;
+}
+
+/* The bits of MXCSR and of the x87 control word that a function must preserve. */
+#define MXCSR_CONTROL 0xffc0
+#define X87_CONTROL 0x0f3f
+#define X87_RESERVED 0x40 /* always 1 */
+
+/*
+ * The control words belong to the process that writes to /proc/kbench/run: its
+ * rounding mode and its exception masks.
+ */
+struct control_words {
+	u32 mxcsr;
+	u16 x87;
+};
+
+static struct control_words drawn_words;
+
+static struct control_words words_now(void)
+{
+	struct control_words words;
+
+	asm volatile("stmxcsr %0\n\t"
+		     "fnstcw %1"
+		     : "=m"(words.mxcsr), "=m"(words.x87));
+	return words;
+}
+
+static void set_words(struct control_words words)
+{
+	asm volatile("fnclex\n\t"
+		     "ldmxcsr %0\n\t"
+		     "fldcw %1"
+		     :
+		     : "m"(words.mxcsr), "m"(words.x87));
+}
+
+static void compare_words(struct control_words before)
+{
+	struct control_words after = words_now();
+
+	if ((before.mxcsr ^ after.mxcsr) & MXCSR_CONTROL ||
+	    (before.x87 ^ after.x87) & X87_CONTROL)
+		switch_is = "control";
 }
 
 /* Leave from a deeper call, with other values in the registers. */
@@ -246,6 +292,7 @@ static void test_one(void)
 		switch_is = "flags";
 	else if ((int)test.result != test.expected)
 		switch_is = "result";
+	compare_words(drawn_words);
 }
 
 /*
@@ -254,6 +301,13 @@ static void test_one(void)
  */
 static void test_switch(void)
 {
+	struct control_words words;
+	unsigned long flags;
+
+	kernel_fpu_begin();
+	local_irq_save(flags);
+	words = words_now();
+	set_words(drawn_words);
 	for (test_number = 1; test_number <= 20; test_number++) {
 		top = test_number <= 16 ? stack + STACK_BYTES - test_number :
 					  NULL;
@@ -262,6 +316,9 @@ static void test_switch(void)
 			wrong_stack = stack_is;
 	}
 	test_number = 0;
+	set_words(words);
+	local_irq_restore(flags);
+	kernel_fpu_end();
 }
 
 #ifndef CONFIG_UML
@@ -289,15 +346,12 @@ static int on_step(struct notifier_block *block, unsigned long event,
 static void test_interrupted_switch(void)
 {
 	static struct notifier_block block = { .notifier_call = on_step };
-	unsigned long flags;
 
 	if (register_die_notifier(&block))
 		return;
-	local_irq_save(flags);
 	stepping = true;
 	test_switch();
 	stepping = false;
-	local_irq_restore(flags);
 	unregister_die_notifier(&block);
 	if (strcmp(switch_is, "right"))
 		switch_is = "interrupted";
@@ -312,6 +366,7 @@ static void test_interrupted_switch(void)
 static ssize_t run_write(struct file *file, const char __user *buffer,
 			 size_t size, loff_t *position)
 {
+	struct control_words words;
 	unsigned long flags = 0;
 	u64 ns, count;
 
@@ -321,23 +376,26 @@ static ssize_t run_write(struct file *file, const char __user *buffer,
 	caller = current;
 	get_random_bytes(test.before, sizeof(test.before));
 	get_random_bytes(&test.expected, sizeof(test.expected));
-	if (quiet)
-		local_irq_save(flags);
+	get_random_bytes(&drawn_words, sizeof(drawn_words));
+	drawn_words.mxcsr &= MXCSR_CONTROL;
+	drawn_words.x87 = (drawn_words.x87 & X87_CONTROL) | X87_RESERVED;
 	test_switch();
-	if (quiet)
-		local_irq_restore(flags);
 	if (interrupts && !strcmp(switch_is, "right"))
 		test_interrupted_switch();
 	if (quiet)
 		local_irq_save(flags);
+	words = words_now();
 	ns = ktime_get_ns();
 	count = kbench_cycles();
 	top = kernel_stack ? NULL : stack + STACK_BYTES;
 	exit_status = kbench_on_stack(top) & 0xff;
 	cycles = kbench_cycles() - count;
 	nanoseconds = ktime_get_ns() - ns;
-	if (quiet)
+	if (quiet) {
+		/* Otherwise another process may have run meanwhile. */
+		compare_words(words);
 		local_irq_restore(flags);
+	}
 	return (ssize_t)size;
 }
 

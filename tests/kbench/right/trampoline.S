@@ -1,17 +1,22 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
-/* A right solution in Intel syntax, with comments that contain dots. */
+/*
+ * A right solution in Intel syntax, with comments that contain dots. It saves
+ * the control words, too.
+ */
 
 	.intel_syntax noprefix
 	.globl	kbench_on_stack, kbench_leave
 	.type	kbench_on_stack, @function
 kbench_on_stack:
-	sub	rsp, 56	# six registers ... and 8 bytes .without a use
+	sub	rsp, 56	# six registers ... and two .control words
 	mov	[rsp], rbp
 	mov	[rsp + 8], rbx
 	mov	[rsp + 16], r12
 	mov	[rsp + 24], r13
 	mov	[rsp + 32], r14
 	mov	[rsp + 40], r15
+	stmxcsr	dword ptr [rsp + 48]
+	fnstcw	word ptr [rsp + 52]
 	mov	[rip + back], rsp
 	test	rdi, rdi	# don't leave the kernel's stack ... or use another one
 	cmovz	rdi, rsp
@@ -28,6 +33,8 @@ kbench_leave:
 	mov	r13, [rsp + 24]
 	mov	r14, [rsp + 32]
 	mov	r15, [rsp + 40]
+	ldmxcsr	dword ptr [rsp + 48]
+	fldcw	word ptr [rsp + 52]
 	add	rsp, 56
 	ret
 	.att_syntax
