@@ -82,6 +82,7 @@ def _tests(seed: int) -> list[_Test]:
         _Test(2, "long\n"),
         *(_Test(2, line) for line in (*_twice(draw), *_again(draw))),
         *(_Test(3, text) for text in _inputs(draw)),
+        _Test(2, "full\n"),
     ]
 
 

@@ -21,10 +21,12 @@
 #define EACH 2500 /* blocks of a kind */
 #define FAILING 50 /* calls without memory */
 #define FAILING_LARGER 300 /* calls while only smaller blocks are free */
+#define MOST_FILLING 22 /* order of blocks that fill four fifths of the heap */
 #define MOST_ORDER_ASKED 25 /* of a block that the heap may refuse */
 #define CONTENDED 5000 /* small blocks in use while large ones are measured */
 #define LARGEST 6 /* large blocks, of 256 KB and more */
 #define SLOWEST 200 /* instructions for each call of malloc and of free */
+#define FOUND 4096 /* bytes of a freed block that a block in use gets */
 
 /* make elective=kbench check draws the seed. */
 #define SEED 1
@@ -110,33 +112,61 @@ static int order_of_slot(int i)
 	return 17 + i % 4;
 }
 
+/*
+ * The first bytes that a freed block had after free, and the address of the
+ * block in use that has them now. The heap must not take them for a mark of its
+ * own. Only in the kernel, because a process may have no memory there any more.
+ */
+static unsigned char found[FOUND];
+static unsigned int found_size;
+static unsigned char *holder;
+
+static unsigned int least_of(unsigned int a, unsigned int b)
+{
+	return a < b ? a : b;
+}
+
+/* Draw 16 bytes by the mark of a block. */
+static void content(const struct block *block, unsigned char *bytes)
+{
+	unsigned long long words[2];
+
+	words[0] = (block->mark + 1ull) * 0x9e3779b97f4a7c15ull;
+	words[1] = (words[0] ^ words[0] >> 29) * 0xbf58476d1ce4e5b9ull;
+	memcpy(bytes, words, 16);
+}
+
 /* Fill both ends, and a byte of each KB. */
 static void fill(const struct block *block)
 {
-	unsigned int end = block->size < 8 ? block->size : 8;
+	unsigned int first = least_of(block->size, 8);
+	unsigned int last = block->size > 16 ? block->size - 8 : first;
+	unsigned char bytes[16];
 
-	memset(block->at, (int)block->mark, end);
-	memset(block->at + block->size - end, (int)block->mark, end);
+	content(block, bytes);
 	for (unsigned int i = 1021; i < block->size; i += 1021)
-		block->at[i] = (unsigned char)block->mark;
+		block->at[i] = bytes[i % 16];
+	memcpy(block->at, bytes, first);
+	memcpy(block->at + last, bytes + 8, block->size - last);
 }
 
 /* Return whether the first bytes of a block still have the fill of @block. */
-static int whole(const struct block *block, unsigned int bytes)
+static int whole(const struct block *block, unsigned int size)
 {
-	unsigned int end = block->size < 8 ? block->size : 8;
+	unsigned int first = least_of(block->size, 8);
+	unsigned int last = block->size > 16 ? block->size - 8 : first;
+	unsigned char bytes[16];
 
-	for (unsigned int i = 0; i < end && i < bytes; i++)
-		if (block->at[i] != block->mark)
+	size = least_of(size, block->size);
+	if (block->at == holder)
+		return !memcmp(block->at, found, least_of(size, found_size));
+	content(block, bytes);
+	for (unsigned int i = 1021; i < least_of(size, last); i += 1021)
+		if (block->at[i] != bytes[i % 16])
 			return 0;
-	for (unsigned int i = block->size - end; i < block->size && i < bytes;
-	     i++)
-		if (block->at[i] != block->mark)
-			return 0;
-	for (unsigned int i = 1021; i < bytes && i < block->size; i += 1021)
-		if (block->at[i] != block->mark)
-			return 0;
-	return 1;
+	return !memcmp(block->at, bytes, least_of(size, first)) &&
+	       (size <= last ||
+		!memcmp(block->at + last, bytes + 8, size - last));
 }
 
 static void fail(const char *what, int round)
@@ -206,11 +236,17 @@ static void note(unsigned char *at, unsigned int size)
 static void allocate(struct block *block, int order, int round)
 {
 	block->size = size_of(order, draw(1 << 24));
-	block->mark = draw(256);
+	block->mark = draw(1 << 24);
 	block->at = obtain(block->size);
 	if (!block->at)
 		fail("no memory", round);
 	fill(block);
+	if (found_size && !holder &&
+	    order_of(block->size) == order_of(found_size)) {
+		found_size = least_of(found_size, block->size);
+		memcpy(block->at, found, found_size);
+		holder = block->at;
+	}
 }
 
 static void release(struct block *block, int round)
@@ -219,6 +255,14 @@ static void release(struct block *block, int round)
 		fail("a block is overwritten", round);
 	note(block->at, block->size);
 	give_back(block->at);
+	if (block->at == holder) {
+		holder = NULL;
+		found_size = 0;
+	}
+	if (IN_KERNEL && !holder && block->size && block->size <= FOUND) {
+		found_size = block->size;
+		memcpy(found, block->at, found_size);
+	}
 	block->at = NULL;
 }
 
@@ -234,9 +278,15 @@ static void resize(struct block *block, int order, int round)
 		fail("no memory", round);
 	if (block->at != before.at)
 		note(before.at, before.size);
+	if (before.at == holder)
+		holder = block->at;
 	before.at = block->at;
 	if (!whole(&before, size))
 		fail("realloc does not keep the content", round);
+	if (block->at == holder) {
+		holder = NULL;
+		found_size = 0;
+	}
 	block->size = size;
 	fill(block);
 }
@@ -420,7 +470,7 @@ static unsigned int drawn_by(int i, unsigned int base)
 static struct block held_block(int i, int order, unsigned int base)
 {
 	struct block block = { held[i], size_of(order, drawn_by(i, base)),
-			       drawn_by(i, base) >> 5 & 255 };
+			       drawn_by(i, base) };
 
 	if (order >= 9 && block.size > (1u << order) - 32)
 		block.size = (1u << order) - 32;
@@ -491,7 +541,7 @@ static int again(int order)
 	unsigned int base = draw(1 << 24), room = HEAP / ((1u << order) + 16);
 	unsigned int later = draw(1 << 24); /* count differs in a process */
 	int count = 0, dropped = 0, stride, keep = 3 + (int)draw(9);
-	unsigned int least;
+	int enough;
 	void *large[3] = { NULL };
 
 	/* Small blocks would take long to fill the memory, so leave them 4 MB. */
@@ -501,7 +551,6 @@ static int again(int order)
 			fail("no memory for a large block", 0);
 		room = (4u << 20) / ((1u << order) + 16);
 	}
-	least = order < 9 ? room * 2 / 5 : (HEAP >> order) * 4 / 5;
 	while (count < MOST && take(count, order, base)) {
 		count++;
 		if (!IN_KERNEL && (unsigned int)count >= room)
@@ -516,7 +565,10 @@ static int again(int order)
 			fail("memory for a larger block than the last one", 1);
 	}
 	end("when there is no memory", FAILING);
-	if (count == MOST || (unsigned int)count < least) {
+	enough = order < 9	       ? count >= (int)(room * 2 / 5) :
+		 order <= MOST_FILLING ? count * 5 >= (int)(HEAP >> order) * 4 :
+					 count > 0;
+	if (count == MOST || !enough) {
 		printf("memory for %d blocks of up to %u bytes\n", count,
 		       1u << order);
 		return 1;
@@ -550,6 +602,73 @@ static int again(int order)
 	for (int i = 0; i < 3; i++)
 		give_back(large[i]);
 	seed = later;
+	tell();
+	return 0;
+}
+
+/* A small block, which points to the block that was allocated before. */
+struct link {
+	struct link *before;
+};
+
+/* Allocate blocks until there is no memory, or @most blocks. */
+static unsigned int chain(struct link **last, unsigned int size,
+			  unsigned int most)
+{
+	unsigned int count = 0;
+
+	*last = NULL;
+	while (count < most) {
+		struct link *block = malloc(size);
+
+		if (!block)
+			break;
+		block->before = *last;
+		*last = block;
+		count++;
+	}
+	return count;
+}
+
+/* Free the blocks of a chain. Return their number, or more than @most. */
+static unsigned int free_chain(struct link *last, unsigned int most)
+{
+	unsigned int count = 0;
+
+	while (last && count <= most) {
+		struct link *before = last->before;
+
+		give_back(last);
+		last = before;
+		count++;
+	}
+	return count;
+}
+
+/*
+ * Fill all of the heap with blocks of the least order, free all, and fill it
+ * again. There are as many blocks as the heap can have.
+ */
+static int full(void)
+{
+	unsigned int size = 8 + draw(9);
+	unsigned int most = IN_KERNEL ? HEAP / size : 1000;
+	unsigned int least = IN_KERNEL ? HEAP / 80 : most;
+	struct link *last;
+	unsigned int count = chain(&last, size, most);
+
+	for (int round = 1; round <= 2; round++) {
+		if (count < least) {
+			printf("memory for %u blocks of %u bytes in round %d\n",
+			       count, size, round);
+			return 1;
+		}
+		if (free_chain(last, count) != count)
+			fail("a block is overwritten", round);
+		least = count;
+		if (round == 1)
+			count = chain(&last, size, most);
+	}
 	tell();
 	return 0;
 }
@@ -789,8 +908,8 @@ static int long_speed(void)
 }
 
 /*
- * The input: "large", "speed", "long", "twice" with the arguments of free_twice(),
- * "again" with that of again(), or another.
+ * The input: "large", "speed", "long", "full", "twice" with the arguments of
+ * free_twice(), "again" with that of again(), or another.
  */
 int main(void)
 {
@@ -804,6 +923,8 @@ int main(void)
 		return again(low);
 	if (test[0] == 's')
 		return speed();
+	if (test[0] == 'f')
+		return full();
 	if (test[0] == 'l')
 		return test[1] == 'o' ? long_speed() : large_blocks();
 	return history();
