@@ -58,6 +58,8 @@ ENDS = "\x00\x04\x1a\xff"
 ALPHABETS = ("0123456789", "01", "abcdefABCDEF", "0xX", "+-", " \t\v\f\r", ENDS, BYTES)
 # Numbers of this many digits fit in 63 bits, in each base.
 FITTING_DIGITS = 15
+# The limits of 3.c for a format.
+MOST_CONVERSIONS, FORMAT_BYTES = 32, 255
 
 
 @dataclass(frozen=True)
@@ -80,9 +82,9 @@ def _tests(seed: int) -> list[_Test]:
         _Test(2, "large\n"),
         _Test(2, "speed\n"),
         _Test(2, "long\n"),
+        _Test(2, "full\n"),
         *(_Test(2, line) for line in (*_twice(draw), *_again(draw))),
         *(_Test(3, text) for text in _inputs(draw)),
-        _Test(2, "full\n"),
     ]
 
 
@@ -162,18 +164,27 @@ def _lines(draw: random.Random, count: int) -> str:
     return "".join(draw.choice((_number, _text))(draw) for _ in range(count))
 
 
-def _formats(draw: random.Random, kinds: Sequence[str], most_width: int) -> list[str]:
-    """Return a format for each kind of number: it may have a width, and may not be stored."""
-    return [
-        f"%{draw.choice(('', '', '', '*'))}"
-        f"{draw.choice(('', draw.randint(1, most_width)))}"
+def _kinds(draw: random.Random) -> list[str]:
+    """Return the kinds of the numbers of a format: often one, or up to MOST_CONVERSIONS."""
+    count = min(MOST_CONVERSIONS, int(2 ** draw.uniform(0, 6))) if draw.randrange(2) else 1
+    return draw.choices("duxoi", k=count)
+
+
+def _format(draw: random.Random, kinds: Sequence[str], between: str, most_width: int) -> str:
+    """Return a format for these kinds; some numbers have a width, and some are not stored."""
+    formats = [
+        f"%{'' if draw.randrange(4 * len(kinds)) else '*'}"
+        f"{'' if draw.randrange(2 * len(kinds)) else draw.randint(1, most_width)}"
         f"{draw.choice(('hh', 'h', '', 'l', 'll', 'll', 'z'))}{kind}"
         for kind in kinds
     ]
+    while len(text := between.join(formats)) > FORMAT_BYTES:
+        formats.pop()
+    return text
 
 
 def _text(draw: random.Random) -> str:
-    """Return an input line for 3.c: a format of one or two numbers, and bytes of drawn sets.
+    """Return an input line for 3.c: a format of one or more numbers, and bytes of drawn sets.
 
     The text has no newline, because the program would read the bytes after it as a format.
     """
@@ -185,38 +196,47 @@ def _text(draw: random.Random) -> str:
     if between and draw.randrange(2):
         middle = draw.randint(0, size)
         text = text[:middle] + between.replace("%%", "%").replace("_", " ") + text[middle:]
-    kinds = draw.choices("duxoi", k=draw.randint(1, 2))
-    return f"{between.join(_formats(draw, kinds, size + size // 2 + 1))} {before}{text}\n"
+    return f"{_format(draw, _kinds(draw), between, size + size // 2 + 1)} {before}{text}\n"
 
 
 def _number(draw: random.Random) -> str:
-    """Return an input line for 3.c: a format of one or two numbers, digits, and more text.
+    """Return an input line for 3.c: a format of one or more numbers, their digits, and more text.
 
     A number may be read and not stored, and a character or white space may be required between two
     numbers.
+    """
+    kinds = _kinds(draw)
+    between = draw.choice(("", "", ",", "%%", "x", "_")) if len(kinds) > 1 else ""
+    words, bases = zip(*(_digits(draw, kind, len(kinds)) for kind in kinds))
+    # White space may precede a number even if the format has none there.
+    text = words[0] + "".join(
+        f"{draw.choice(BLANKS if between in ('', '_') else between)}{word}" for word in words[1:]
+    )
+    follows = {"d": ("a", " 8", ".5"), "x": ("g", " f"), "o": ("8", "9", "a")}[bases[-1]]
+    most_width = len(words[0]) * 3 // 2
+    end = draw.choice(("", *follows))
+    return f"{_format(draw, kinds, between, most_width)} {text}{end}\n"
+
+
+def _digits(draw: random.Random, kind: str, count: int) -> tuple[str, str]:
+    """Return one of `count` numbers of a line, and its base. One line in ten has no number.
 
     The bits of the value and the logarithm of the number of digits are uniformly distributed, and
     so is a width, up to 1.5 times the length. An upper limit for any of them is thus noticed.
     """
-    kinds = [draw.choice("duxoi") for _ in range(draw.choice((1, 1, 1, 2)))]
-    base = {"i": draw.choice("dxo"), "u": "d"}.get(kinds[0], kinds[0])
-    # In glibc, a number that does not fit is the largest number. A second format may read the
+    base = {"i": draw.choice("dxo"), "u": "d"}.get(kind, kind)
+    # The C standard promises nothing for a number that does not fit. A second format may read the
     # digits in another base: 45 bits have at most 15 digits, which fit in each base.
-    most = 45 if len(kinds) > 1 else 63 if kinds[0] in "di" else 64
+    most = 45 if count > 1 else 63 if kind in "di" else 64
     value = draw.getrandbits(draw.choice((draw.randint(1, most), most - draw.randrange(4))))
     digits = "".join(draw.choice(digit + digit.upper()) for digit in f"{value:{base}}")
-    if draw.randrange(3) == 0:
+    if draw.randrange(3 * count) == 0:
         digits = "0" * int(2 ** draw.uniform(0, MOST_ZEROS)) + digits
-    if kinds[0] == "i" or (kinds[0] == "x" and draw.randrange(2)):
+    if kind == "i" or (kind == "x" and draw.randrange(2)):
         digits = {"d": "", "x": draw.choice(("0x", "0X")), "o": "0"}[base] + digits
     no_number = draw.choice(("z", "z", " 5", ".", draw.choice(BYTES[128:])))
-    number = draw.choice(("", "-", "+")) + (digits if draw.randrange(10) else no_number)
-    between = draw.choice(("", "", "", ",", "%%", "x", "_")) if len(kinds) > 1 else ""
-    if between:
-        number += f"{draw.choice(BLANKS if between == '_' else between)}{value}"
-    follows = {"d": ("a", " 8", ".5"), "x": ("g", " f"), "o": ("8", "9", "a")}[base]
-    formats = between.join(_formats(draw, kinds, len(number) * 3 // 2))
-    return f"{formats} {number}{draw.choice(('', *follows))}\n"
+    word = digits if draw.randrange(10 * count) else no_number
+    return f"{draw.choice(('', '-', '+'))}{word}", base
 
 
 def judge(machine: str, seed: int) -> list[Finding | None]:
