@@ -143,8 +143,8 @@ def test_the_kernels_function_and_the_kits_are_right(kernel: Path, way: kernels.
         own = runner.kernels_tests(out)
         assert own.wrong == ""
         passed.add(own.did)
-        many = runner.random_test(out, runner.ALL + runner.MANY_REGIONS, SEEDS, SEEDS // 10)
-        assert many.wrong == ""
+        for letters, seeds in ((runner.MANY_REGIONS, SEEDS // 10), (runner.HUGE, 4)):
+            assert runner.random_test(out, runner.ALL + letters, SEEDS, seeds).wrong == ""
         for letters in (runner.ALL, runner.ALL + runner.SINGLE_BYTES):
             random = runner.random_test(out, letters, SEEDS, SEEDS)
             assert random.wrong == ""

@@ -17,7 +17,13 @@ from grader.base.progress import Progress
 
 SEEDS = 1000
 MOST_SEEDS = 1_000_000
-MANY = 60  # seeds of the random test with many regions, each of which takes longer
+# The mode letters and the number of seeds of each random test. Seeds with many regions take longer.
+TRIED = (
+    ("", SEEDS),
+    (runner.SINGLE_BYTES, SEEDS),
+    (runner.MANY_REGIONS, 60),
+    (runner.HUGE, 2),
+)
 # Kinds of operations in the random test of tasks 1 to 4: see harness/random.c.
 MODES = {1: "x", 2: "ox", 3: "ogfx", 4: runner.ALL}
 LAST_MODE, INSTRUCTIONS = 4, 5
@@ -88,7 +94,7 @@ def _built(kernel: Path, way: Way, variant: Variant, progress: Progress) -> Path
 
 def _tried(out: Path, number: int, drawn: int) -> str:
     wrong = ""
-    for letters, seeds in (("", SEEDS), (runner.SINGLE_BYTES, SEEDS), (runner.MANY_REGIONS, MANY)):
+    for letters, seeds in TRIED:
         mode = MODES[number] + letters
         wrong = wrong or runner.random_test(out, mode, drawn * SEEDS, seeds).wrong
     if wrong or number != LAST_MODE:

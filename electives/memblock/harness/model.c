@@ -13,7 +13,7 @@ void model_clear(struct model *m, unsigned int pages)
 void model_add(struct model *m, enum kind kind, unsigned int first,
 	       unsigned int pages, int node, unsigned int flags)
 {
-	struct page_model as = { true, (unsigned char)flags, (short)node };
+	struct page_model as = { node, (unsigned short)flags, true };
 
 	for (unsigned int i = first; i < first + pages; i++)
 		if (!m->page[kind][i].there)
@@ -24,7 +24,7 @@ void model_remove(struct model *m, enum kind kind, unsigned int first,
 		  unsigned int pages)
 {
 	for (unsigned int i = first; i < first + pages; i++)
-		m->page[kind][i] = (struct page_model){ false, 0, 0 };
+		m->page[kind][i] = (struct page_model){ 0 };
 }
 
 void model_flags(struct model *m, enum kind kind, unsigned int first,
@@ -33,8 +33,9 @@ void model_flags(struct model *m, enum kind kind, unsigned int first,
 	for (unsigned int i = first; i < first + pages; i++)
 		if (m->page[kind][i].there)
 			m->page[kind][i].flags =
-				(unsigned char)((m->page[kind][i].flags | set) &
-						~clear);
+				(unsigned short)((m->page[kind][i].flags |
+						  set) &
+						 ~clear);
 }
 
 void model_node(struct model *m, enum kind kind, unsigned int first,
@@ -42,7 +43,7 @@ void model_node(struct model *m, enum kind kind, unsigned int first,
 {
 	for (unsigned int i = first; i < first + pages; i++)
 		if (m->page[kind][i].there)
-			m->page[kind][i].node = (short)node;
+			m->page[kind][i].node = node;
 }
 
 unsigned int model_missing(const struct model *m, enum kind kind,
@@ -69,9 +70,9 @@ static unsigned int run_end(const struct page_model *pages, unsigned int i,
 			    unsigned int end)
 {
 	i++;
-	/* Most runs are long, so compare 16 pages with those before them. */
-	while (i + 16 <= end && equal(&pages[i], &pages[i - 1], 16))
-		i += 16;
+	/* Most runs are long, so compare 8 pages with those before them. */
+	while (i + 8 <= end && equal(&pages[i], &pages[i - 1], 8))
+		i += 8;
 	while (i < end && equal(&pages[i], &pages[i - 1], 1))
 		i++;
 	return i;

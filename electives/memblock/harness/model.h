@@ -8,18 +8,22 @@
 
 #include <stdbool.h>
 
-/* The number of pages, and the largest number in mode m of the random test. */
+/* The number of pages, and the largest number in modes m and h of the random test. */
 #define PAGES 512u
-#define MOST_PAGES 20480u
+#define MOST_PAGES (1u << 19)
 #define KINDS 2u
 
 enum kind { MEMORY, RESERVED };
 
+/* Pages are compared as bytes, so there must be no padding. */
 struct page_model {
-	bool there;
-	unsigned char flags;
-	short node;
+	int node;
+	unsigned short flags, there;
 };
+
+_Static_assert(sizeof(struct page_model) ==
+		       sizeof(int) + 2 * sizeof(unsigned short),
+	       "no padding");
 
 /* A run of consecutive pages with equal node and flags. */
 struct run {

@@ -101,9 +101,11 @@ int choose(void)
 	enum operations what = pick(2) ? RESERVE : ADD;
 	unsigned int begin = may('b') ? home : 0;
 	unsigned int end = may('b') ? model.pages : model.pages - home;
+	/* The kernel moves a part of the array for each region that it inserts or removes. */
+	unsigned int long_range = may('h') ? 100 : (end - begin) / 2;
 	unsigned int most = pick(scarce ? 2 : 8) ? 3 :
 			    pick(4)		 ? 40 :
-						   (end - begin) / 2;
+						   long_range;
 
 	if (may('x') && pick(3) == 0)
 		what = others[pick(5)];
@@ -114,7 +116,7 @@ int choose(void)
 	/* A range across all regions makes a full array double twice. */
 	if (scarce && what == RESERVE && pick(4) == 0) {
 		op.first = begin;
-		op.pages = (end - begin) / 2;
+		op.pages = long_range;
 	}
 	if (what == RESERVE && may('o') && may('b') && pick(8) == 0)
 		cover_array();

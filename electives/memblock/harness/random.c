@@ -10,8 +10,9 @@
  * MODE has a letter for each kind of event: o ranges overlap, g arrays grow, b new arrays are
  * placed below as well as above, f no memory for a new array, x regions are removed, freed, marked
  * and assigned to nodes, and have different flags, y ranges may also begin and end one byte after the start of a page, so
- * that gaps and overlaps of one byte occur, m each seed begins with many regions. i allows
- * an error: a new array inside the range that is being added.
+ * that gaps and overlaps of one byte occur, m each seed begins with many regions, and h, which
+ * requires m, with more than an index of 16 bits can count. i allows an error: a new array inside
+ * the range that is being added.
  *
  * Read a nonce from stdin. Exit with 0 after a line of counts and a record of the checks, or with 1
  * after a line that describes the error.
@@ -40,10 +41,10 @@ _Static_assert(PAGE_SIZE == 4096,
  */
 #define MOST_MANY 8000u
 #define FEW_MANY 60u
+/* In mode h: the smallest number of regions at the beginning. */
+#define LEAST_HUGE 65537u
 /* The size of the kernel's stack. */
 #define STACK_BYTES (16ul << 10)
-/* The numbers of nodes have up to this number of bits, as in the kernel (NODES_SHIFT). */
-#define NODE_BITS 10
 /* The limit of processor time for the operations of a seed, which take milliseconds. */
 #define SECONDS 5
 
@@ -63,7 +64,7 @@ unsigned long below, above;
 static FILE *said; /* the test's output; memblock's output is discarded */
 static unsigned long seed, number;
 static bool failed;
-static unsigned int node_bit; /* see pick_node() */
+static int nodes[3]; /* see draw_nodes() */
 static uint64_t state;
 static unsigned long additions, others, failures, late;
 static struct test_record record;
@@ -289,12 +290,31 @@ unsigned int pick_flags(void)
 	return flags[pick(3)];
 }
 
-/* Return one of the three nodes of this history, each of which has at most one bit. */
+/* Return a node that a caller may pass: the first one, no node by both of its names, or any number. */
+static int any_node(void)
+{
+	switch (pick(4)) {
+	case 0:
+		return 0;
+	case 1:
+		return MAX_NUMNODES;
+	case 2:
+		return NUMA_NO_NODE;
+	}
+	return (int)(pick(1u << 31) >> pick(31)) ^ -(int)pick(2);
+}
+
+/* Draw the nodes of this seed. Two of them differ in one bit only. */
+static void draw_nodes(void)
+{
+	nodes[0] = any_node();
+	nodes[1] = (int)((unsigned int)nodes[0] ^ 1u << pick(32));
+	nodes[2] = any_node();
+}
+
 int pick_node(void)
 {
-	unsigned int kind = pick(3);
-
-	return kind ? 1 << (node_bit + kind) % NODE_BITS : 0;
+	return nodes[pick(3)];
 }
 
 /* Return the node and flags of regions that a caller adds, or sometimes others. */
@@ -308,7 +328,7 @@ static struct page_model attributes(enum kind kind)
 		return as;
 	as.flags = pick_flags();
 #ifdef CONFIG_NUMA
-	as.node = (short)pick_node();
+	as.node = pick_node();
 #endif
 	return as;
 }
@@ -335,15 +355,20 @@ static unsigned int append_many(enum kind kind, unsigned int count,
 	return first;
 }
 
+/* Return the number of regions of the long list of mode m. */
+static unsigned int many(void)
+{
+	if (may('h'))
+		return LEAST_HUGE + pick((MOST_REGIONS - LEAST_HUGE) / 2);
+	return pick(4) ? 1 + pick(MOST_MANY >> pick(8)) : FEW_MANY + pick(60);
+}
+
 /* Make the two lists of mode m: one of them is long. Return the page after all regions. */
 static unsigned int append_lists(unsigned int first)
 {
 	unsigned int kind = pick(2), page[KINDS];
 
-	page[kind] = append_many(kind,
-				 pick(4) ? 1 + pick(MOST_MANY >> pick(8)) :
-					   FEW_MANY + pick(60),
-				 2, first);
+	page[kind] = append_many(kind, many(), 2, first);
 	page[!kind] = append_many(!kind, pick(64), 2, first);
 	return page[MEMORY] > page[RESERVED] ? page[MEMORY] : page[RESERVED];
 }
@@ -360,7 +385,7 @@ static void append_home(unsigned int first, unsigned int most_regions)
 		least * (1 + pick(1 + PAGE_ALIGN(array) / PAGE_SIZE));
 	struct page_model as = plain_reserved;
 
-	append(MEMORY, first, home, (struct page_model){ true });
+	append(MEMORY, first, home, (struct page_model){ .there = true });
 	/* A new array does not merge with a region with other flags, so it takes a place. */
 	as.flags = MEMBLOCK_HOTPLUG;
 	if (scarce && left < home)
@@ -387,7 +412,10 @@ static void begin(void)
 	initial = at_start;
 	memset(static_array(MEMORY), 0, STATIC_BYTES);
 	memset(static_array(RESERVED), 0, STATIC_BYTES);
-	home = !may('g') ? 0 : may('m') ? LARGE_HOME : HOME;
+	home = !may('g') ? 0 :
+	       may('h')	 ? HUGE_HOME :
+	       may('m')	 ? LARGE_HOME :
+			   HOME;
 	first = may('b') ? home : 0;
 	if (may('m')) {
 		mprotect(first_arrays, FIRST_BYTES, PROT_READ | PROT_WRITE);
@@ -401,7 +429,7 @@ static void begin(void)
 	model_clear(&model, may('m') ? MOST_PAGES : PAGES);
 	place_pages();
 	number = 0;
-	node_bit = pick(NODE_BITS);
+	draw_nodes();
 	failed = false;
 	scarce = may('f') && pick(3) == 0;
 	/* Without mode b, only the memory above all ranges always has room for a new array. */
@@ -438,8 +466,8 @@ static void begin(void)
 /* Return a region's node and flags as a page of the model. */
 static struct page_model like(const struct memblock_region *region)
 {
-	return (struct page_model){ true, (unsigned char)region->flags,
-				    (short)memblock_get_region_node(region) };
+	return (struct page_model){ memblock_get_region_node(region),
+				    (unsigned short)region->flags, true };
 }
 
 /*

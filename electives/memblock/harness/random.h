@@ -10,16 +10,20 @@
 /*
  * Number of pages of memory that no operation changes: in mode b at the low end, otherwise at the
  * high end. They have space for two arrays, for the arrays that these replaced, and for an array
- * that doubles twice. The second number is for the arrays of mode m.
+ * that doubles twice. The other numbers are for the arrays of modes m and h.
  */
 #define HOME 32u
 #define LARGE_HOME 400u
+#define HUGE_HOME 16384u
 /* The kernel's static arrays. */
 #define STATIC_REGIONS 128u
 #define STATIC_BYTES (STATIC_REGIONS * sizeof(struct memblock_region))
+/* The most regions at the beginning of a seed, in mode h, and a few more. */
+#define MOST_REGIONS (1ul << 17)
 /* The memory that memblock manages, and that of the arrays with which mode m begins. */
 #define ARENA_BYTES (MOST_PAGES * PAGE_SIZE)
-#define FIRST_BYTES (KINDS * 192ul * PAGE_SIZE)
+#define FIRST_BYTES \
+	(KINDS * 2ul * MOST_REGIONS * sizeof(struct memblock_region))
 
 struct operation {
 	const char *name;
@@ -40,7 +44,8 @@ extern struct operation op; /* the operation that is being tested */
 extern struct memblock
 	initial; /* the state of memblock at the beginning of a seed */
 extern bool scarce; /* true if new arrays have little memory in this seed */
-extern unsigned int home; /* HOME or LARGE_HOME; 0 if no array grows */
+extern unsigned int
+	home; /* HOME, LARGE_HOME or HUGE_HOME; 0 if no array grows */
 extern char *arena; /* address of page 0 of the model */
 extern char *first_arrays;
 /* Node and flags that this kernel gives to reservations by a caller, and to those of arrays. */
