@@ -17,6 +17,7 @@ from electives.fibers import build, runner, verbs
 from electives.fibers.runner import FiberTest
 from grader.base import marked_regions, paths, scratch, test_record
 from grader.base.errors import LabError
+from grader.lab import machines
 from grader.lab.module import Kernel
 
 EXERCISE = "fibers"
@@ -69,6 +70,56 @@ def test_a_claim_must_order_later_accesses(claim: str, fault: str) -> None:
     assert text.count(kits) == 1
     message = build.unordered(text.replace(kits, claim), "fiber.c")
     assert message == (f"fiber.c: {fault}; use cmpxchg_acquire" if fault else "")
+
+
+CLAIM = "\towner = cmpxchg_acquire(&fiber->owner, NULL, me);\n"
+
+
+@pytest.mark.parametrize(
+    ("helper", "claim", "fault"),
+    [
+        ("", CLAIM, ""),
+        # A right claim by a loop, which also looks at the owner's state at the end of the loop.
+        (
+            "",
+            "\tdo\n\t\towner = READ_ONCE(fiber->owner);\n"
+            "\twhile (!owner && !try_cmpxchg_acquire(&fiber->owner, &owner, me));\n",
+            "",
+        ),
+        # A function that no switch calls may take a lock.
+        (
+            "static DEFINE_SPINLOCK(lock);\nvoid kept(void);\n"
+            "void kept(void)\n{\n\tspin_lock(&lock);\n\tspin_unlock(&lock);\n}\n",
+            CLAIM,
+            "",
+        ),
+        (
+            "static DEFINE_SPINLOCK(lock);\n"
+            "static noinline void cold(void)\n"
+            "{\n\tspin_lock(&lock);\n\tspin_unlock(&lock);\n}\n",
+            f"\tif (unlikely(table->count > 100))\n\t\tcold();\n{CLAIM}",
+            "a switch may reach _raw_spin_",
+        ),
+        (
+            "",
+            "\tif (unlikely(table->count == 77))\n"
+            f"\t\tmutex_lock((struct mutex *)&table->lock);\n{CLAIM}",
+            "a switch may reach mutex_lock",
+        ),
+        (
+            "static void (*volatile take)(struct mutex *) = mutex_lock;\n",
+            f"\tif (table->count == 77)\n\t\ttake((struct mutex *)&table->lock);\n{CLAIM}",
+            "a switch may reach a call through a pointer",
+        ),
+    ],
+)
+def test_a_switch_must_not_reach_a_lock(helper: str, claim: str, fault: str) -> None:
+    text = (build.SOURCES / "fiber.c").read_text()
+    assert text.count(CLAIM) == text.count("static int claim(") == 1
+    text = text.replace(CLAIM, claim).replace("static int claim(", f"{helper}static int claim(")
+    made = build.built(machines.get("qemu-smp").kernel(), {"fiber.c": text.encode()})
+    message = build.locking(made, "fiber.c")
+    assert message.startswith(f"fiber.c: {fault}") if fault else not message, message
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,7 @@ from grader.lab import allowed_c, guest_program, module
 from grader.lab.machines import Contents, Machine, Running
 from grader.lab.module import Kernel, Module, Recipe
 from grader.lab.qemu import EMULATED_ARGUMENTS, EMULATED_CPU, Qemu
+from grader.sandbox import SandboxView, run
 
 HERE = Path(__file__).parent
 SOURCES = HERE / "kernel"
@@ -62,7 +63,7 @@ WRAPPED = {
     "readers": (
         *("fibers_convert", "fibers_create", "fibers_delete", "fibers_end"),
         *("kfree", "kvfree", "kfree_sensitive", "krealloc", "krealloc_noprof"),
-        *("get_task_pid", "put_pid"),
+        *("get_task_pid", "put_pid", "call_rcu", "kvfree_call_rcu"),
     )
 }
 
@@ -173,6 +174,71 @@ def unordered(text: str, shown: str) -> str:
         if found := next(filter(refused.fullmatch, words), ""):
             return f"{shown}: {found} {why}; use cmpxchg_acquire"
     return ""
+
+
+# Functions that take a lock, and calls through a pointer, which could lead to them.
+_LOCKS = re.compile(
+    r"_raw_(?:spin|read|write)_\w+|(?:__)?mutex_\w+|(?:down|up)_(?:read|write)\w*|queued_\w+"
+    r"|(?:__)?xa_(?!load|find|get_mark)\w+|idr_(?!find|get_next)\w+|ida_\w+"
+    r"|synchronize_rcu|rcu_barrier|__x86_indirect_thunk_\w+"
+)
+_SECTION = re.compile(r"Disassembly of section (\S+):")
+_FUNCTION = re.compile(r"([0-9a-f]+) <(\S+)>:")
+_REFERENCE = re.compile(r"\bR_\w+\t(\S+?)(?:([+-])0x([0-9a-f]+))?$")
+_JUMP = re.compile(r"\t(?:call|j\w+)\s+[0-9a-f]+ <([^+>]+)")
+_POINTER = re.compile(r"\t(?:call|jmp)q?\s+\*")
+
+
+def locking(made: Module, shown: str) -> str:
+    """Return a message if a function that the switch reaches may take a lock, else "".
+
+    The test programs see a lock only in the states of a table that they reach. So the calls in the
+    object file are followed, from fibers_switch() on.
+    """
+    command = ["objdump", "-dr", "--no-show-raw-insn", str(made.directory / "fiber.o")]
+    view = SandboxView(read=(made.directory,)) if source_folder.submission() else None
+    result = run(command, imports.LIMITS, view, environment={"LC_ALL": "C"})
+    if result.status:
+        raise LabError(f"objdump: {result.text.strip() or result.cause}", "run make doctor")
+    reached, todo = set[str](), ["fibers_switch"]
+    calls = _calls(result.text)
+    while todo:
+        name = todo.pop()
+        if _LOCKS.fullmatch(name):
+            what = "a call through a pointer" if "thunk" in name else name
+            return f"{shown}: a switch may reach {what}, which can wait; it must not take a lock"
+        if name not in reached:
+            reached.add(name)
+            todo += sorted(calls.get(name, ()))
+    return ""
+
+
+def _calls(listing: str) -> dict[str, set[str]]:
+    """Return the names to which each function of an object file refers."""
+    calls: dict[str, set[str]] = {}
+    begins: dict[str, list[tuple[int, str]]] = {}
+    parts: list[tuple[str, str, int]] = []
+    section = function = ""
+    for line in listing.splitlines():
+        if found := _SECTION.match(line):
+            section = found[1]
+        elif found := _FUNCTION.match(line):
+            function = found[2]
+            begins.setdefault(section, []).append((int(found[1], 16), function))
+        elif found := _REFERENCE.search(line):
+            calls.setdefault(function, set()).add(found[1])
+            # A part of a function in another section is known by its place only, which is 4 bytes
+            # above the number, because the processor counts from the next instruction.
+            place = int(f"{found[2] or '+'}{found[3] or '0'}", 16) + 4
+            parts.append((function, found[1], place))
+        elif found := _JUMP.search(line):
+            calls.setdefault(function, set()).add(found[1])
+        elif _POINTER.search(line):
+            calls.setdefault(function, set()).add("__x86_indirect_thunk_pointer")
+    for function, section, place in parts:
+        names = [name for begin, name in begins.get(section, ()) if begin <= place]
+        calls[function].update(names[-1:])
+    return calls
 
 
 def _label(of: Recipe, name: str) -> str:

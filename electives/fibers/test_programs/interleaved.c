@@ -5,18 +5,25 @@
  * may get; then the first thread leaves the fiber to which the second one
  * switches; then the second thread leaves the fiber to which the first one
  * switches; then the first thread deletes the fiber to which the second one
- * switches.
+ * switches. In the first case, the number of fibers grows to the largest one.
  */
 #include "test_program.h"
 #include "image.h"
 
 #include <limits.h>
 #include <sched.h>
+#include <time.h>
 
 #define ROUNDS 20
 #define FIRST (1L << 62)
 #define SECOND LONG_MIN /* the highest bit */
 #define LEAVING (FIRST | SECOND)
+
+/* The most fibers that fit into the table besides those of a test. None of them ever runs. */
+#define OTHERS (FIBERS_MOST - 4)
+#define OTHERS_BITS 14
+
+_Static_assert(FIBERS_MOST == 1 << OTHERS_BITS, "the last number");
 
 static pthread_barrier_t both;
 static long shared, next, homes[2], results[2];
@@ -92,6 +99,28 @@ static void *other(void *role)
 	return NULL;
 }
 
+/* Make the table larger before each round, from one other fiber to OTHERS. */
+static void more_fibers(int round)
+{
+	static uint64_t state;
+	static char *stack;
+	static long count;
+	unsigned int bits = (unsigned int)round * OTHERS_BITS / (ROUNDS - 1);
+	long wanted = 1l << bits;
+
+	if (!stack) {
+		stack = fiber_test_memory(STACK);
+		state = (uint64_t)time(NULL) << 32 ^ (uint64_t)getpid();
+	}
+	wanted += (long)(image_random(&state) % (uint64_t)wanted);
+	if (wanted > OTHERS || bits == OTHERS_BITS)
+		wanted = OTHERS;
+	/* No check is counted here, because the number of calls varies. */
+	for (; count < wanted; count++)
+		if (fiber_create(stack, STACK, goes_home, NULL) < 0)
+			fiber_test_failed(__FILE__, __LINE__, "fiber_create");
+}
+
 /* role: of the second thread when it switches to the shared fiber. */
 static pthread_t begin(void (*entry)(void *), long role)
 {
@@ -108,6 +137,7 @@ static void claim(void)
 	pthread_t thread = begin(goes_home, SECOND);
 
 	for (int i = 0; i < ROUNDS; i++) {
+		more_fibers(i);
 		pthread_barrier_wait(&both);
 		results[0] = image_round(1, (unsigned long)i, shared | FIRST);
 		pthread_barrier_wait(&both);

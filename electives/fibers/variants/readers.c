@@ -8,6 +8,10 @@
  * to threads that were taken and not released. The linker redirects the calls
  * of the whole module to this file (WRAPPED in build.py), so no other name of a
  * function avoids the check; build.py allows no other function that frees.
+ *
+ * Also report an entry that is still in its table when it is freed or passed to
+ * RCU. The grace period then begins too early: a reader that finds the entry
+ * after that may still use it when it is freed.
  */
 #include <linux/module.h>
 #include <linux/pid.h>
@@ -15,6 +19,7 @@
 #include <linux/rcupdate.h>
 #include <linux/slab.h>
 #include <linux/spinlock.h>
+#include <linux/version.h>
 #include <linux/xarray.h>
 
 #include "table.h"
@@ -26,7 +31,7 @@
 static struct present {
 	const void *entry;
 	const struct pid *pid; /* of a thread, or NULL */
-	const struct table *table;
+	struct table *table;
 	unsigned long when;
 } present[MOST_ENTRIES];
 /* The references of the module to each struct pid. */
@@ -42,8 +47,7 @@ static bool has_readers(const struct present *p)
 	return p->entry && !poll_state_synchronize_rcu(p->when);
 }
 
-static void note(const void *entry, const struct pid *pid,
-		 const struct table *table)
+static void note(const void *entry, const struct pid *pid, struct table *table)
 {
 	struct present *free = NULL;
 
@@ -115,6 +119,65 @@ static void report(const char *early)
 	dump_stack();
 }
 
+static bool is_in(struct xarray *array, const void *entry)
+{
+	unsigned long i;
+	void *other;
+
+	xa_for_each(array, i, other)
+		if (other == entry)
+			return true;
+	return false;
+}
+
+/* Report the entry that contains an address and is still in an array of its table. */
+static void check_erased(const void *address)
+{
+	bool found = false;
+	unsigned long flags;
+
+	spin_lock_irqsave(&lock, flags);
+	for (int i = 0; i < MOST_ENTRIES; i++) {
+		struct present *p = &present[i];
+		size_t size =
+			p->pid ? sizeof(struct thread) : sizeof(struct fiber);
+
+		/* An address below the entry is far above it when it wraps. */
+		if (p->entry && address - p->entry < size)
+			found |= is_in(p->pid ? &p->table->threads :
+						&p->table->fibers,
+				       p->entry);
+	}
+	spin_unlock_irqrestore(&lock, flags);
+	if (!found)
+		return;
+	pr_err("BUG: an entry is passed to RCU or freed while it is in its table; erase it first\n");
+	dump_stack();
+}
+
+void __real_call_rcu(struct rcu_head *head, rcu_callback_t callback);
+void __wrap_call_rcu(struct rcu_head *head, rcu_callback_t callback);
+void __wrap_call_rcu(struct rcu_head *head, rcu_callback_t callback)
+{
+	check_erased(head);
+	__real_call_rcu(head, callback);
+}
+
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 4, 0)
+typedef rcu_callback_t rcu_block;
+#else
+typedef void *rcu_block;
+#endif
+
+/* kfree_rcu() calls this. Without a head, the block itself is the second argument. */
+void __real_kvfree_call_rcu(struct rcu_head *head, rcu_block block);
+void __wrap_kvfree_call_rcu(struct rcu_head *head, rcu_block block);
+void __wrap_kvfree_call_rcu(struct rcu_head *head, rcu_block block)
+{
+	check_erased(head ? (const void *)head : (const void *)block);
+	__real_kvfree_call_rcu(head, block);
+}
+
 static void check_readers(const void *entry)
 {
 	bool early = false;
@@ -126,6 +189,7 @@ static void check_readers(const void *entry)
 	spin_unlock_irqrestore(&lock, flags);
 	if (early)
 		report("freed");
+	check_erased(entry);
 }
 
 #define FREES(name)                            \
