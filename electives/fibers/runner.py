@@ -73,7 +73,7 @@ EXIT_PATHS = FiberTest("threads and processes that end, fork, exec", "exit_paths
 STRESS = FiberTest("8 threads in 1,000 fibers", "stress 8 1000 2000", 1019, varies=True)
 STRESS_FEW = FiberTest("2 threads in 3 fibers", "stress 2 3 3000", 10, varies=True)
 KILL = FiberTest("killed at random moments", "stress kill 20", 60, 120)
-MANY = FiberTest("10,000 fibers, listed", "many many", 45_019, 120)
+MANY = FiberTest("16,383 fibers, listed", "many many", 73_743, 120)
 FIELDS = FiberTest("the listing, field by field", "many fields", 41)
 MOST = FiberTest("the maximum number, and one more", "many most", 16_391, 120)
 ENDED = FiberTest("threads end while few more fibers fit", "many ended", 16_396, 120)
