@@ -145,7 +145,7 @@ enum counter {
 	COUNTERS
 };
 
-#define EVENTS 1048576
+#define EVENTS 524288 /* fewer than fit into the 64 MB of a file of a machine */
 #define ADDRESSES 16
 #define INSN_BYTES 15
 
