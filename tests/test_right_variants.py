@@ -17,10 +17,11 @@ from grader.scoring import pipeline, points
 
 pytestmark = [pytest.mark.sampled, pytest.mark.once, pytest.mark.machine]
 
-# The stage, and the changes of bignum.c.
-RIGHT_VARIANTS: dict[str, tuple[int, dict[str, str]]] = {
+# The stage, a file of it, and the changes of this file.
+RIGHT_VARIANTS: dict[str, tuple[int, str, dict[str, str]]] = {
     "a product limb by limb, a shift with a condition": (
         3,
+        "bignum.c",
         {
             "\t\tdlimb_t two = (dlimb_t)a[i] << LIMB_BITS | a[i - 1];\n\n": "",
             "two << shift >> LIMB_BITS;\n\t}\n\tc[0]": (
@@ -68,6 +69,7 @@ static struct bignum *bn_replace(struct bignum *old, struct bignum *new)
     ),
     "bn_reserve makes room for a power of two": (
         4,
+        "bignum.c",
         {
             "\tlimb = fib_alloc(a->call, size, sizeof(*limb));\n": (
                 "\tsize_t room = 1;\n\n\twhile (room < size)\n\t\troom *= 2;\n\tsize = room;\n"
@@ -77,10 +79,12 @@ static struct bignum *bn_replace(struct bignum *old, struct bignum *new)
     ),
     "bn_add reserves a limb for the carry": (
         4,
+        "bignum.c",
         {"\terr = bn_reserve(c, a->size);\n": "\terr = bn_reserve(c, a->size + 1);\n"},
     ),
     "without a carry the other limbs are copied": (
         6,
+        "bignum.c",
         {
             "\tfor (; i < a_size; i++) {\n\t\tc[i] = a[i] + carry;\n": (
                 "\tif (!carry && c != a)\n"
@@ -93,6 +97,7 @@ static struct bignum *bn_replace(struct bignum *old, struct bignum *new)
     ),
     "a shift by whole limbs is a copy": (
         6,
+        "bignum.c",
         {
             "\tlimb_t top = a[size - 1] >> 1 >> down;\n": (
                 "\tlimb_t top = a[size - 1] >> 1 >> down;\n\n"
@@ -100,15 +105,72 @@ static struct bignum *bn_replace(struct bignum *old, struct bignum *new)
             )
         },
     ),
+    "the quotient of a chunk by two wide products": (
+        6,
+        "decimal.c",
+        {
+            """\
+	limb_t q0, q1, back;
+
+	q0 = limb_mul(&q1, CHUNK_RECIPROCAL, high);
+	q0 += low;
+	q1 += high + (q0 < low);
+	q1++; /* may wrap to 0; then q1 -= back corrects it */
+	low -= q1 * CHUNK;
+	/* No branch, because no CPU can predict this comparison. */
+	back = low > q0;
+	q1 -= back;
+	low = back ? low + CHUNK : low;
+	if (low >= CHUNK) {
+		q1++;
+		low -= CHUNK;
+	}
+	*rest = low;
+	return q1;
+""": """\
+	unsigned __int128 dividend = (unsigned __int128)high << 64 | low, left;
+	unsigned __int128 estimate =
+		(unsigned __int128)CHUNK_RECIPROCAL * high + dividend;
+	limb_t quotient = estimate >> 64; /* never too large */
+
+	left = dividend - (unsigned __int128)quotient * CHUNK;
+	while (left >= CHUNK) {
+		left -= CHUNK;
+		quotient++;
+	}
+	*rest = left;
+	return quotient;
+"""
+        },
+    ),
+    "a product that has failed has its new size, but not all limbs": (
+        10,
+        "bignum.c",
+        {
+            """\
+	if (err)
+		return err;
+	c->size = a->size + b->size;
+	bn_trim(c);
+	return 0;
+""": """\
+	c->size = a->size + b->size;
+	if (err)
+		return err;
+	bn_trim(c);
+	return 0;
+"""
+        },
+    ),
 }
 
 
 @pytest.mark.parametrize("name", RIGHT_VARIANTS)
 def test_it_earns_all_points(name: str, tmp_path: Path) -> None:
-    number, changes = RIGHT_VARIANTS[name]
+    number, file, changes = RIGHT_VARIANTS[name]
     directory = tmp_path / stages.kit(number).directory.name
     shutil.copytree(stages.kit(number).directory, directory)
-    path = directory / "bignum.c"
+    path = directory / file
     text = path.read_text()
     for old, new in changes.items():
         assert text.count(old) >= 1, old

@@ -109,8 +109,8 @@ DIVISIONS_PER_WORD = 8
 # allocation, a part of the module's instructions, and those that copy two words of 8 bytes, byte by
 # byte, for each word of the first operand.
 IN_KERNEL, ALLOCATING, PART_IN_KERNEL, COPIED = 500, 40_000, 4, 16
-# When the machine has recorded this many bytes, the next call runs in a new one, because the sandbox
-# limits the size of a file. A call of stage 3 can make 40,000 allocations, each with its own event.
+# When a machine has recorded this many bytes, the next call runs in a new one, because the sandbox
+# limits the size of a file. A call of stage 3 can make 40,000 allocations, each with its event.
 MOST_RECORDED = MACHINE_LIMITS.file_bytes // 2
 # The number of calls that one command makes in a stage whose calls take microseconds.
 WORDS_AT_ONCE = 16

@@ -230,19 +230,27 @@ void tests_free_operand(struct operand *operand)
 	free(operand->copy);
 }
 
-const char *tests_fault_of(const struct bignum *a, bool complete)
+static char reason[64];
+
+const char *tests_size_fault_of(const struct bignum *a)
 {
-	static char reason[64];
+	size_t size = tested_size(a), capacity = tested_capacity(a);
+
+	if (size && size <= capacity)
+		return "";
+	snprintf(reason, sizeof(reason), "SIZE %zu %zu", size, capacity);
+	return reason;
+}
+
+const char *tests_fault_of(const struct bignum *a)
+{
 	const void *limbs = tested_limbs((struct bignum *)a);
 	const struct form *f = form_of_limbs();
 	u64 unwritten = ~0ULL / 255 * FILL >> (64 - 8 * f->bytes);
-	size_t size = tested_size(a), capacity = tested_capacity(a);
+	size_t size = tested_size(a);
 
-	if (!size || size > capacity) {
-		snprintf(reason, sizeof(reason), "SIZE %zu %zu", size,
-			 capacity);
+	if (*tests_size_fault_of(a))
 		return reason;
-	}
 	for (size_t i = 0; DECIMAL && i < size; i++) {
 		if (limb_at(limbs, i) < f->base)
 			continue;
@@ -254,14 +262,14 @@ const char *tests_fault_of(const struct bignum *a, bool complete)
 				 limb_at(limbs, i));
 		return reason;
 	}
-	if (!complete || size == 1 || limb_at(limbs, size - 1))
+	if (size == 1 || limb_at(limbs, size - 1))
 		return "";
 	return "UNTRIMMED";
 }
 
 void print_value(const union fib_value *f)
 {
-	const char *fault = tests_fault_of(f->big, true);
+	const char *fault = tests_fault_of(f->big);
 	const void *limbs = tested_limbs(f->big);
 	size_t size = tested_size(f->big);
 	int width = (int)tests_limb_digits();

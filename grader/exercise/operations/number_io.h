@@ -48,8 +48,11 @@ void tests_free_operand(struct operand *operand);
 
 /*
  * Return the reason why @a is no valid number, in the words that unit_tests.py
- * reads, or "". Unless it is @complete, its top limb may be 0.
+ * reads, or "".
  */
-const char *tests_fault_of(const struct bignum *a, bool complete);
+const char *tests_fault_of(const struct bignum *a);
+
+/* The same for its size alone. After an error a number has no other value. */
+const char *tests_size_fault_of(const struct bignum *a);
 
 #endif
