@@ -53,6 +53,8 @@ _DOTTED = re.compile(
 # string. Without backslashes and apostrophes, each quote begins or ends a string.
 _ASSEMBLY_LINE = re.compile(r"((?:[^\"'\\#]|\"[^\"\\]*\")*)(?:#.*)?")
 _COMMAND = re.compile(r"^(?:saved)?cmd_\S+ :=\s*(.*?)(?: ; .*)?$", re.M)
+# Instructions by which a switch may keep the flags of its caller.
+_FLAGS = re.compile(r"^.*\t(?:push|pop)fq?\s*$", re.MULTILINE)
 _SECTION = re.compile(r"^\s*\[\s*\d+\] \S+\s+\S+\s+\w+ \w+ (\w+) \w+\s+(\w*)A", re.M)
 # Attributes whose text the compiler passes on to the assembler.
 _PASSED_ON = re.compile(r"section|alias|weakref|ifunc|symver|asm")
@@ -150,7 +152,7 @@ def without_comments(rows: Iterable[tuple[str, int, str]]) -> list[tuple[int, st
 def _object_refused(path: Path, shown: str) -> str:
     if shown.endswith(".S"):
         listing = _output(["objdump", "-dr", "--no-show-raw-insn", str(path)], path)
-        if error := objects.rejection(listing, set(), sysy=False):
+        if error := objects.rejection(_FLAGS.sub("", listing), set(), sysy=False):
             return f"{shown}: {error.problem}; remove it"
     sections = _SECTION.findall(_output(["readelf", "-SW", str(path)], path))
     size = sum(int(number, 16) for number, _ in sections)

@@ -50,6 +50,8 @@ IN_PROCESS = "#define IN_PROCESS\n"
 _LEFT = re.compile(r"^left (\d+) (\d+)\n", re.M)
 # Up to 2**MOST_ZEROS zeros precede a number. One number has up to 2**ALL_ZEROS zeros.
 MOST_ZEROS, ALL_ZEROS = 14, 21
+# The longest run of white space in the input of task 3.
+MOST_BLANKS = 10_000
 BLANKS = " \t\n\v\f\r"
 # The kernel's isspace(), unlike the C library's, includes the byte 0xa0.
 BYTES = [chr(byte) for byte in range(256) if chr(byte) not in "\n\xa0"]
@@ -148,7 +150,7 @@ def _inputs(draw: random.Random) -> Iterator[str]:
         second = draw.choice(seconds)
         lines = f"{_lines(draw, FEW_NUMBERS)}%{draw.choice('dux')} z\n"
         yield f"{lines}%ll{draw.choice('xi')}{second} {number[:end]}"
-    blank = "".join(draw.choices(BLANKS, k=draw.randint(1, 9)))
+    blank = "".join(draw.choices(BLANKS, k=_run(draw, MOST_BLANKS)))
     yield f"all\n{draw.getrandbits(9)}{blank}{draw.getrandbits(9)}{blank}"
     # A number with many zeros, and short numbers, fill the room for the input.
     zeros = "0" * int(2 ** draw.uniform(MOST_ZEROS, ALL_ZEROS))
@@ -158,6 +160,11 @@ def _inputs(draw: random.Random) -> Iterator[str]:
     ]
     text = "".join(["all\n", zeros, *draw.choices(words, k=kernel.MOST_INPUT)])
     yield text[: kernel.MOST_INPUT]
+
+
+def _run(draw: random.Random, most: int) -> int:
+    """Draw a length from 1 to `most`, each octave as often as any other."""
+    return int(most ** draw.random())
 
 
 def _lines(draw: random.Random, count: int) -> str:
@@ -191,7 +198,7 @@ def _text(draw: random.Random) -> str:
     sets = draw.sample(ALPHABETS, draw.randint(1, 4))
     size = draw.randint(0, FITTING_DIGITS)
     text = "".join(draw.choice(draw.choice(sets)) for _ in range(size))
-    before = "".join(draw.choices(BLANKS.replace("\n", ""), k=draw.choice((0, 0, 1, 3))))
+    before = "".join(draw.choices(BLANKS.replace("\n", ""), k=draw.choice((0, _run(draw, 255)))))
     between = draw.choice(("", "", ",", "%%", "x", "_", "_,_"))
     if between and draw.randrange(2):
         middle = draw.randint(0, size)

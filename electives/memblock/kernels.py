@@ -15,7 +15,7 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from electives import source_folder
@@ -66,6 +66,9 @@ PLAIN = Way(
     ("states", "aligned"),
     ("-fno-sanitize=all", "-Wl,--wrap=malloc"),
     ("aligned",),
+)
+PLAIN_NUMA = replace(
+    PLAIN, name="plain-numa", says="NUMA on, no sanitizers", variables=("NUMA=1", *PLAIN.variables)
 )
 
 

@@ -61,7 +61,8 @@ def judge(progress: Progress, seed: int) -> list[Finding | None]:
     numbers = [*MODES, INSTRUCTIONS]
     wrong = dict.fromkeys(numbers, "")
     try:
-        plain = [_built(kernel, kernels.PLAIN, one, progress) for one in (variants.KERNEL, own)]
+        counting = random.Random(seed).choice((kernels.PLAIN, kernels.PLAIN_NUMA))
+        plain = [_built(kernel, counting, one, progress) for one in (variants.KERNEL, own)]
         violation = contract.violation(plain[1], plain[0])
         if violation:
             return [Finding("wrong", violation)] * len(numbers)

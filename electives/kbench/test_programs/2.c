@@ -611,18 +611,25 @@ struct link {
 	struct link *before;
 };
 
+#define CHAINS 16 /* as many as the upper 4 bits of a number select */
+
+static struct link *chains[CHAINS];
+
 /* Allocate blocks until there is no memory, or @most blocks. */
-static unsigned int chain(struct link **last, unsigned int size,
-			  unsigned int most)
+static unsigned int chain(unsigned int size, unsigned int most)
 {
+	/* draw() would go on differently in a process, which has fewer blocks. */
+	static unsigned int drawn = SEED;
 	unsigned int count = 0;
 
-	*last = NULL;
+	memset(chains, 0, sizeof(chains));
 	while (count < most) {
-		struct link *block = malloc(size);
+		struct link *block = malloc(size), **last;
 
 		if (!block)
 			break;
+		drawn = drawn * 1664525 + 1013904223;
+		last = &chains[drawn >> 28];
 		block->before = *last;
 		*last = block;
 		count++;
@@ -630,32 +637,33 @@ static unsigned int chain(struct link **last, unsigned int size,
 	return count;
 }
 
-/* Free the blocks of a chain. Return their number, or more than @most. */
-static unsigned int free_chain(struct link *last, unsigned int most)
+/* Free the blocks of all chains. Return their number, or more than @most. */
+static unsigned int free_chains(unsigned int most)
 {
 	unsigned int count = 0;
 
-	while (last && count <= most) {
-		struct link *before = last->before;
+	for (int i = 0; i < CHAINS; i++)
+		while (chains[i] && count <= most) {
+			struct link *before = chains[i]->before;
 
-		give_back(last);
-		last = before;
-		count++;
-	}
+			give_back(chains[i]);
+			chains[i] = before;
+			count++;
+		}
 	return count;
 }
 
 /*
  * Fill all of the heap with blocks of the least order, free all, and fill it
- * again. There are as many blocks as the heap can have.
+ * again. There are as many blocks as the heap can have. Each belongs to a drawn
+ * chain, and one chain is freed after the other.
  */
 static int full(void)
 {
 	unsigned int size = 8 + draw(9);
 	unsigned int most = IN_KERNEL ? HEAP / size : 1000;
 	unsigned int least = IN_KERNEL ? HEAP / 80 : most;
-	struct link *last;
-	unsigned int count = chain(&last, size, most);
+	unsigned int count = chain(size, most);
 
 	for (int round = 1; round <= 2; round++) {
 		if (count < least) {
@@ -663,11 +671,11 @@ static int full(void)
 			       count, size, round);
 			return 1;
 		}
-		if (free_chain(last, count) != count)
+		if (free_chains(count) != count)
 			fail("a block is overwritten", round);
 		least = count;
 		if (round == 1)
-			count = chain(&last, size, most);
+			count = chain(size, most);
 	}
 	tell();
 	return 0;

@@ -104,7 +104,7 @@ FIFTH, DIFFERENCE = "digit-fifth", "digit-difference"
 FIFTHS = {FIFTH: "TESTED_FIFTH", "div5": "TESTED_DIV5"}
 MODULUS_BITS = 31
 # The bound on divisions in each counted call. The kit's stages take at most one for 40 words.
-DIVISIONS_PER_WORD = 8
+DIVISIONS_PER_WORD = 10
 # The bound on instructions in functions of the kernel: a number for each call and one for each
 # allocation, a part of the module's instructions, and those that copy two words of 8 bytes, byte by
 # byte, for each word of the first operand.

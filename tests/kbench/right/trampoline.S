@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: (MIT OR GPL-2.0-only) */
 /*
  * A right solution in Intel syntax, with comments that contain dots. It saves
- * the control words, too.
+ * the flags and the control words, too.
  */
 
 	.intel_syntax noprefix
 	.globl	kbench_on_stack, kbench_leave
 	.type	kbench_on_stack, @function
 kbench_on_stack:
+	pushfq
 	sub	rsp, 56	# six registers ... and two .control words
 	mov	[rsp], rbp
 	mov	[rsp + 8], rbx
@@ -36,6 +37,7 @@ kbench_leave:
 	ldmxcsr	dword ptr [rsp + 48]
 	fldcw	word ptr [rsp + 52]
 	add	rsp, 56
+	popfq
 	ret
 	.att_syntax
 	.size	kbench_on_stack, . - kbench_on_stack
