@@ -396,7 +396,8 @@ def _announced(stage: Stage, n: int, got: dict[str, int]) -> Iterator[Failure]:
     if stage.traits.decimal:
         of_limb = LEAST_OF_LIMB_WITH_VECTORS if stage.traits.vector else LEAST_OF_LIMB
         converting = [(of_limb * got["limbs"], most)]
-    if stage.traits.slow:  # Bit by bit is expected; limb by limb is allowed.
+    if stage.traits.slow:
+        # Bit by bit is expected. Limb by limb is allowed, too; it takes at most the square.
         multiples = LEAST_OF_SQUARE_BIT_BY_BIT, MOST_OF_SQUARE_BIT_BY_BIT
         computing = [_times(square, *multiples), _times(square, LEAST_OF_SQUARE, 1)]
         multiples = LEAST_OF_DECIMAL_BIT_BY_BIT, MOST_OF_DECIMAL_BIT_BY_BIT
