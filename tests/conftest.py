@@ -26,7 +26,7 @@ from grader.lab.machines import NOTHING, Contents, Machine, Running
 from grader.lab.module import Kernel
 
 # A whole run each day plants each fault once in this number of days.
-DAYS = 16
+DAYS = 32
 # A test file of one exercise names the exercise, as in EXERCISE = "kbench". The file is not
 # collected if the exercise is missing.
 collect_ignore = [

@@ -61,7 +61,7 @@ def test_no_line_of_a_solution_is_left(number: int) -> None:
 @pytest.mark.once
 @pytest.mark.parametrize(
     "number",
-    [n if n in (1, 4, 5) else pytest.param(n, marks=pytest.mark.long) for n in STAGES],
+    [n if n in (1, 5) else pytest.param(n, marks=pytest.mark.long) for n in STAGES],
 )
 def test_each_task_solved_earns_its_points(number: int, place: Path) -> None:
     asked = tasks.course(number).tasks
