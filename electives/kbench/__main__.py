@@ -12,8 +12,6 @@ from electives.kbench.program import CompileOptions
 from grader.base import command
 from grader.base.errors import LabError
 
-USAGE = "run make kbench PROG=electives/kbench/loop.c, or with your own .c or .ll file as PROG"
-
 
 def _arguments(words: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="make kbench", description=__doc__)

@@ -16,8 +16,7 @@ from elftools.elf.sections import SymbolTableSection
 
 from grader.base.printable import decoded, in_a_line
 
-WRITE, ALLOC, EXECUTE, MERGE, STRINGS = 1, 2, 4, 16, 32
-LINK_ORDER = 128
+WRITE, ALLOC, EXECUTE, STRINGS = 1, 2, 4, 32
 # The number of bytes that a relocation replaces, by the relocation's type, for all types that
 # compilers generate for a kernel or a program. A stage must have no relocation of another type.
 WIDTHS = {1: 8, 2: 4, 4: 4, 9: 4, 10: 4, 11: 4, 24: 8, 41: 4, 42: 4}

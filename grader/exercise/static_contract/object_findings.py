@@ -45,11 +45,6 @@ class CodeSurvey:
     numbers: dict[int, int] = field(default_factory=dict)  # The size of each large constant.
     compared: set[int] = field(default_factory=set)  # Numbers that decide which way code goes.
 
-    @property
-    def number_bytes(self) -> int:
-        """Return the bytes of large numbers in instructions, each counted once."""
-        return sum(self.numbers.values())
-
 
 def kind_of(section: Section | None) -> str:
     """Return the kind of memory that an address in a section refers to."""
