@@ -295,22 +295,43 @@ static void test_one(void)
 	compare_words(drawn_words);
 }
 
+/* The tops of the tests: one with each remainder by 16, that of the run, and none. */
+#define TOPS 18
+/* kbench_begin returns or leaves, with two alignments of the kernel's stack. */
+#define WAYS 4
+
+static char *top_of_test(unsigned int number)
+{
+	const size_t half = STACK_BYTES / 2;
+	u32 drawn;
+
+	if (number == TOPS - 1)
+		return NULL;
+	if (number == TOPS - 2)
+		return stack + STACK_BYTES;
+	get_random_bytes(&drawn, sizeof(drawn));
+	return stack + half + drawn % half / 16 * 16 + number;
+}
+
 /*
- * Test the switch before the program runs: to a top with each remainder by 16,
- * and on the kernel's stack. kbench_begin returns, or leaves from a deeper call.
+ * Test the switch before the program runs: to drawn tops, to the top of the
+ * run, and on the kernel's stack. kbench_begin returns, or leaves from a deeper
+ * call.
  */
 static void test_switch(void)
 {
+	static char *tops[TOPS];
 	struct control_words words;
 	unsigned long flags;
 
+	for (unsigned int i = 0; i < TOPS; i++)
+		tops[i] = top_of_test(i);
 	kernel_fpu_begin();
 	local_irq_save(flags);
 	words = words_now();
 	set_words(drawn_words);
-	for (test_number = 1; test_number <= 20; test_number++) {
-		top = test_number <= 16 ? stack + STACK_BYTES - test_number :
-					  NULL;
+	for (test_number = 1; test_number <= WAYS * TOPS; test_number++) {
+		top = tops[(test_number - 1) / WAYS];
 		test_one();
 		if (!wrong_stack && strcmp(stack_is, "right"))
 			wrong_stack = stack_is;
