@@ -27,6 +27,7 @@
 #define LARGEST 6 /* large blocks, of 256 KB and more */
 #define SLOWEST 200 /* instructions for each call of malloc and of free */
 #define FOUND 4096 /* bytes of a freed block that a block in use gets */
+#define RESIZED 32 /* the part of the memory that may be resized: one of 32 */
 
 /* make elective=kbench check draws the seed. */
 #define SEED 1
@@ -477,11 +478,50 @@ static struct block held_block(int i, int order, unsigned int base)
 	return block;
 }
 
+/* The bytes that resized() may still allocate, and whether it has made a block smaller. */
+static unsigned int resizable;
+static int made_smaller;
+
+/*
+ * Allocate a block of another size, and let realloc change its size to @size.
+ * Return NULL without memory. realloc may leave a block in its place, so
+ * only a small part of the memory is for such blocks.
+ */
+static unsigned char *resized(unsigned int size)
+{
+	unsigned int order = LEAST_ORDER + draw(MOST_ORDER - LEAST_ORDER + 1);
+	struct block block = { NULL, size_of((int)order, draw(1 << 24)),
+			       draw(1 << 24) };
+	unsigned char *at;
+
+	if (!size || block.size > resizable)
+		return NULL;
+	block.at = checked(malloc(block.size), block.size);
+	if (!block.at)
+		return NULL;
+	fill(&block);
+	at = checked(realloc(block.at, size), size);
+	if (!at) {
+		give_back(block.at);
+		return NULL;
+	}
+	block.at = at;
+	if (!whole(&block, size))
+		fail("realloc does not keep the content", 1);
+	resizable -= block.size;
+	made_smaller |= block.size > size;
+	return at;
+}
+
 static int take(int i, int order, unsigned int base)
 {
 	struct block block = held_block(i, order, base);
 
-	block.at = held[i] = obtain(block.size);
+	if (resizable && !draw(4))
+		block.at = resized(block.size);
+	if (!block.at)
+		block.at = obtain(block.size);
+	held[i] = block.at;
 	if (!block.at)
 		return 0;
 	fill(&block);
@@ -505,7 +545,10 @@ static void drop(int i, int order, unsigned int base, int round)
 static void ask_in_vain(int order, int count)
 {
 	for (int i = 0; i < FAILING / 2 && IN_KERNEL; i++) {
-		if (obtain(1u << order))
+		void *larger = obtain(1u << order);
+
+		give_back(larger);
+		if (larger && !made_smaller)
 			fail("memory for a larger block than the last one", 1);
 		too_large = realloc(held[draw((unsigned int)count)],
 				    HEAP - draw(1 << 20));
@@ -534,12 +577,14 @@ static void ask_for_larger(int order, int free)
 /*
  * Allocate blocks of one order until the memory is full, free most of them in a
  * drawn order, and allocate as many again. There is no other memory, so free
- * must keep each of them.
+ * must keep each of them, for its last size. If a block was made smaller, a
+ * larger one may be free although there is no memory for smaller ones.
  */
 static int again(int order)
 {
 	unsigned int base = draw(1 << 24), room = HEAP / ((1u << order) + 16);
 	unsigned int later = draw(1 << 24); /* count differs in a process */
+	unsigned int filling;
 	int count = 0, dropped = 0, stride, keep = 3 + (int)draw(9);
 	int enough;
 	void *large[3] = { NULL };
@@ -551,22 +596,27 @@ static int again(int order)
 			fail("no memory for a large block", 0);
 		room = (4u << 20) / ((1u << order) + 16);
 	}
+	resizable = (order < 9 ? 4u << 20 : HEAP) / RESIZED;
 	while (count < MOST && take(count, order, base)) {
 		count++;
 		if (!IN_KERNEL && (unsigned int)count >= room)
 			break;
 	}
+	resizable = 0;
 	begin();
 	for (int i = 0; i < FAILING && IN_KERNEL; i++) {
 		void *more = malloc(1u << order);
 
 		give_back(more);
-		if (more)
+		if (more && !made_smaller)
 			fail("memory for a larger block than the last one", 1);
 	}
 	end("when there is no memory", FAILING);
+	/* A block that was resized may take twice as much as at first. */
+	room -= room * 2 / RESIZED;
+	filling = (HEAP - HEAP * 2 / RESIZED) >> order;
 	enough = order < 9	       ? count >= (int)(room * 2 / 5) :
-		 order <= MOST_FILLING ? count * 5 >= (int)(HEAP >> order) * 4 :
+		 order <= MOST_FILLING ? count * 5 >= (int)filling * 4 :
 					 count > 0;
 	if (count == MOST || !enough) {
 		printf("memory for %d blocks of up to %u bytes\n", count,
