@@ -23,7 +23,8 @@ ALL = "ogbfx"
 # The kinds for delayed allocation, which may insert pieces before it returns -ENOMEM, and may put
 # the new array into the range that is being added.
 GIVEN_UP = "ogbxi"
-# The mode letter for ranges with gaps and overlaps of one byte, see harness/random.c.
+# The mode letter for ranges with gaps and overlaps of one byte, and for ranges that end above all
+# addresses although arrays grow, see harness/random.c.
 SINGLE_BYTES = "y"
 # The mode letter for arrays of up to 8,000 regions. The arrays of all other tests have at most
 # 128 regions or begin with few.

@@ -22,12 +22,15 @@ static phys_addr_t page_bytes(void)
 }
 
 static phys_addr_t origin; /* the address of page 0 */
+static phys_addr_t border; /* where the upper pages meet, see UPPER_PAGES */
 
 void place_pages(void)
 {
 	unsigned int bits, lower;
 
 	origin = (phys_addr_t)(uintptr_t)arena;
+	if (upper)
+		border = 1ull << (48 + pick(16));
 	if (may('g'))
 		return;
 	bits = 32 + pick(33);
@@ -44,6 +47,8 @@ phys_addr_t address(unsigned int page)
 {
 	phys_addr_t offset = page / parts() * page_bytes() + page % parts();
 
+	if (upper && page > lower_pages())
+		return page < model.pages ? border : PHYS_ADDR_MAX;
 	return offset < PHYS_ADDR_MAX - origin ? origin + offset :
 						 PHYS_ADDR_MAX;
 }
@@ -60,6 +65,11 @@ struct span span(phys_addr_t base, phys_addr_t size)
 	long unit = may('y') ? 1 : (long)page_bytes();
 	struct span found;
 
+	if (upper && base + size == PHYS_ADDR_MAX) {
+		(void)snprintf(found.text, sizeof(found.text),
+			       "%ld to the last address", begin);
+		return found;
+	}
 	/* The last page before the end of all addresses is one byte shorter. */
 	(void)snprintf(found.text, sizeof(found.text), "%ld to %ld",
 		       begin / unit, (end + unit - 1) / unit - 1);
@@ -105,22 +115,30 @@ bool place_of(enum kind kind, struct array array, unsigned int *first,
 	return true;
 }
 
-bool can_double(void)
+/* Return true if an array with this many times as many regions has room in a range of pages. */
+static bool room_in(unsigned int first, unsigned int end, unsigned int times)
 {
 	struct array array = array_of(op.kind);
-	unsigned int pages = (unsigned int)(PAGE_ALIGN(2 * array.max *
+	unsigned int pages = (unsigned int)(PAGE_ALIGN(times * array.max *
 						       sizeof(*array.regions)) /
 					    PAGE_SIZE) *
 			     parts();
 	/* New kernels do not use the memory with the second flag, either. */
 	unsigned int unusable = MEMBLOCK_NOMAP | MEMBLOCK_NOMAP << 1;
 
+	return model_room(&model, first, end, pages, parts(), unusable);
+}
+
+bool room_above(unsigned int times)
+{
+	return room_in(op.first + op.pages, model.pages, times);
+}
+
+bool can_double(void)
+{
 	if (op.kind == MEMORY)
-		return model_room(&model, 0, model.pages, pages, parts(),
-				  unusable);
-	return model_room(&model, op.first + op.pages, model.pages, pages,
-			  parts(), unusable) ||
-	       model_room(&model, 0, op.first, pages, parts(), unusable);
+		return room_in(0, model.pages, 2);
+	return room_above(2) || room_in(0, op.first, 2);
 }
 
 void compare(enum kind kind)

@@ -94,13 +94,34 @@ static bool spares_arrays(void)
 	return true;
 }
 
+/*
+ * Let the range end in the addresses above the arena, or above all addresses. It begins at any page,
+ * at the first page @begin, or above the arena.
+ */
+static void end_above(unsigned int begin)
+{
+	unsigned int end = model.pages - pick(2);
+	unsigned int first[] = { op.first, begin, end - 1 };
+
+	op.first = first[pick(3)];
+	op.pages = end - op.first;
+}
+
+/* Choose a range across all regions of the longer list, with more than 2^16 missing pieces. */
+static enum operations cross_all(unsigned int begin, unsigned int end)
+{
+	op.first = begin;
+	op.pages = end - begin;
+	return memblock.memory.cnt > memblock.reserved.cnt ? ADD : RESERVE;
+}
+
 int choose(void)
 {
 	static const enum operations others[] = { REMOVE, FREE, MARK, CLEAR,
 						  NODE };
 	enum operations what = pick(2) ? RESERVE : ADD;
 	unsigned int begin = may('b') ? home : 0;
-	unsigned int end = may('b') ? model.pages : model.pages - home;
+	unsigned int end = lower_pages() - (may('b') ? 0 : home);
 	/* The kernel moves a part of the array for each region that it inserts or removes. */
 	unsigned int long_range = may('h') ? 100 : (end - begin) / 2;
 	unsigned int most = pick(scarce ? 2 : 8) ? 3 :
@@ -109,10 +130,12 @@ int choose(void)
 
 	if (may('x') && pick(3) == 0)
 		what = others[pick(5)];
-	op.name = names[what];
-	op.kind = what == RESERVE || what == FREE ? RESERVED : MEMORY;
 	op.pages = what <= RESERVE && pick(16) == 0 ? 0 : 1 + pick(most);
 	op.first = begin + pick(end - begin - op.pages + 1);
+	if (may('h') && may('o') && pick(4) == 0)
+		what = cross_all(begin, end);
+	op.name = names[what];
+	op.kind = what == RESERVE || what == FREE ? RESERVED : MEMORY;
 	/* A range across all regions makes a full array double twice. */
 	if (scarce && what == RESERVE && pick(4) == 0) {
 		op.first = begin;
@@ -120,6 +143,9 @@ int choose(void)
 	}
 	if (what == RESERVE && may('o') && may('b') && pick(8) == 0)
 		cover_array();
+	if (upper && op.kind == upper_kind &&
+	    (what <= RESERVE || what == FREE) && pick(16) == 0)
+		end_above(begin);
 	op.flags = MEMBLOCK_NONE;
 	if (may('x') && pick(8) == 0)
 		op.flags = pick_flags();

@@ -10,7 +10,7 @@
  * MODE has a letter for each kind of event: o ranges overlap, g arrays grow, b new arrays are
  * placed below as well as above, f no memory for a new array, x regions are removed, freed, marked
  * and assigned to nodes, and have different flags, y ranges may also begin and end one byte after the start of a page, so
- * that gaps and overlaps of one byte occur, m each seed begins with many regions, and h, which
+ * that gaps and overlaps of one byte occur, and end above all addresses although arrays grow, m each seed begins with many regions, and h, which
  * requires m, with more than an index of 16 bits can count. i allows an error: a new array inside
  * the range that is being added.
  *
@@ -41,8 +41,11 @@ _Static_assert(PAGE_SIZE == 4096,
  */
 #define MOST_MANY 8000u
 #define FEW_MANY 60u
-/* In mode h: the smallest number of regions at the beginning. */
-#define LEAST_HUGE 65537u
+/*
+ * In mode h: the smallest number of regions at the beginning. At least two of three have a gap
+ * before them, so more than 2^16 pieces are missing between them.
+ */
+#define LEAST_HUGE 100000u
 /* The size of the kernel's stack. */
 #define STACK_BYTES (16ul << 10)
 /* The limit of processor time for the operations of a seed, which take milliseconds. */
@@ -55,7 +58,8 @@ struct model model;
 struct operation op;
 struct memblock initial;
 static struct memblock at_start;
-unsigned int home = HOME;
+unsigned int home = HOME, upper;
+enum kind upper_kind;
 char *arena, *first_arrays;
 struct page_model plain_reserved, reserved_array;
 bool allowed[128];
@@ -182,7 +186,9 @@ static bool needs_search(struct array before)
 	if (place_of(RESERVED, before, &first, &pages) &&
 	    first < op.first + op.pages)
 		return true;
-	return scarce && model_room(&model, 0, op.first, 1, 1, 0);
+	/* Ranges that end above all addresses may have reserved all memory above. */
+	return (scarce || (upper && !room_above(4))) &&
+	       model_room(&model, 0, op.first, 1, 1, 0);
 }
 
 static void step(void)
@@ -202,6 +208,10 @@ static void step(void)
 	       (what <= RESERVE && before[op.kind].regions[0].size == 0);
 	if (!fits && !may('g') && what > RESERVE)
 		return;
+	/* The kernel's function moves a part of the array for each piece. */
+	if (fits && room > MOST_PIECES)
+		return;
+	low = low || room > MOST_PIECES;
 	if (!fits && op.kind == MEMORY && too_tight())
 		return;
 	if (!fits && what <= RESERVE && !low &&
@@ -392,21 +402,30 @@ static void append_home(unsigned int first, unsigned int most_regions)
 		append(RESERVED, first, home - left, as);
 }
 
-/* Let the arrays of mode m have room for one region more, or for up to twice as many. */
+/*
+ * Let the arrays of mode m have room for one region more, or for up to twice as many. In mode h,
+ * the long array of every second seed is nearly full. The other one has room for more regions than
+ * the number of missing pieces modulo 2^16, but not for all pieces of a range across all regions.
+ */
 static void limit_arrays(void)
 {
 	for (enum kind kind = MEMORY; kind <= RESERVED; kind++) {
 		struct memblock_type *type = type_of(kind);
-		unsigned int more =
-			1 + pick(pick(2) ? 20 : (unsigned int)type->cnt + 3);
+		unsigned int regions = (unsigned int)type->cnt, more;
 
-		type->max = type->cnt + more < 4 ? 4 : type->cnt + more;
+		if (may('h'))
+			more = seed % 2 && regions > 64 ? 1 + pick(4) :
+							  30000 + pick(20000);
+		else
+			more = 1 + pick(pick(2) ? 20 : regions + 3);
+
+		type->max = regions + more < 4 ? 4 : regions + more;
 	}
 }
 
 static void begin(void)
 {
-	unsigned int first, end, few, sizes = may('g') ? 4 : 6;
+	unsigned int first, end, few, taken, sizes = may('g') ? 4 : 6;
 	bool empty[KINDS];
 
 	initial = at_start;
@@ -426,7 +445,10 @@ static void begin(void)
 	}
 	memblock = initial;
 	memblock.memory.cnt = memblock.reserved.cnt = 0;
-	model_clear(&model, may('m') ? MOST_PAGES : PAGES);
+	/* In mode m, the memory of the first arrays is above the arena, and is freed. */
+	upper = may('y') && may('g') && !may('m') ? UPPER_PAGES : 0;
+	upper_kind = upper && pick(2) ? RESERVED : MEMORY;
+	model_clear(&model, may('m') ? MOST_PAGES : PAGES + upper);
 	place_pages();
 	number = 0;
 	draw_nodes();
@@ -439,8 +461,9 @@ static void begin(void)
 	memblock.memory.max = 4u << pick(sizes);
 	memblock.reserved.max = 4u << pick(sizes);
 	/* A range across all regions of a full array makes the array double twice. */
+	taken = upper && upper_kind == MEMORY;
 	few = may('x') ? (unsigned int)memblock.reserved.max - 1 -
-				 (scarce ? 0 : pick(3)) :
+				 (scarce ? taken : pick(3)) :
 			 0;
 	/* The first region does not touch the memory that no operation changes. */
 	end = may('m') ? append_lists(first + 1) :
@@ -449,9 +472,11 @@ static void begin(void)
 	if (may('m'))
 		model.pages = (end < PAGES ? PAGES : end + 1) + home;
 	if (may('g') && !may('b'))
-		append_home(model.pages - home,
+		append_home(lower_pages() - home,
 			    may('m') ? (unsigned int)type_of(RESERVED)->cnt :
 				       16);
+	if (taken)
+		append(RESERVED, lower_pages(), upper, plain_reserved);
 	empty[MEMORY] = !memblock.memory.cnt;
 	empty[RESERVED] = !memblock.reserved.cnt;
 	if (may('m'))

@@ -15,6 +15,13 @@
 #define HOME 32u
 #define LARGE_HOME 400u
 #define HUGE_HOME 16384u
+/*
+ * In mode y, if arrays grow, the last pages of the model are all addresses above the arena. They are
+ * reserved before the first operation, or never become memory, so that no array is put there.
+ */
+#define UPPER_PAGES 2u
+/* In mode h: a range with this many missing pieces is added only while the array cannot grow. */
+#define MOST_PIECES 50000u
 /* The kernel's static arrays. */
 #define STATIC_REGIONS 128u
 #define STATIC_BYTES (STATIC_REGIONS * sizeof(struct memblock_region))
@@ -46,6 +53,8 @@ extern struct memblock
 extern bool scarce; /* true if new arrays have little memory in this seed */
 extern unsigned int
 	home; /* HOME, LARGE_HOME or HUGE_HOME; 0 if no array grows */
+extern unsigned int upper; /* UPPER_PAGES, or 0 if no page is above the arena */
+extern enum kind upper_kind; /* the list to which upper pages may be added */
 extern char *arena; /* address of page 0 of the model */
 extern char *first_arrays;
 /* Node and flags that this kernel gives to reservations by a caller, and to those of arrays. */
@@ -75,8 +84,14 @@ int choose(void);
 int perform(enum operations what);
 void perform_on_model(enum operations what);
 
+/* The pages of the model that have the size of a page. */
+static inline unsigned int lower_pages(void)
+{
+	return model.pages - upper;
+}
+
 /*
- * Choose the address of page 0. Without mode g, a page of memblock has 4 GiB, and the pages are at
+ * Choose the address of page 0, and where the upper pages meet. Without mode g, a page of memblock has 4 GiB, and the pages are at
  * both sides of a power of two, up to 2^64, or begin at 0.
  */
 void place_pages(void);
@@ -91,7 +106,7 @@ phys_addr_t bytes(unsigned int first, unsigned int pages);
 
 /* A range as text, with its ends relative to the arena, in the unit of the mode. */
 struct span {
-	char text[48];
+	char text[56];
 };
 
 struct span span(phys_addr_t base, phys_addr_t size);
@@ -108,6 +123,8 @@ void compare(enum kind kind);
 /* Return the kernel's static array, and the memory of the array with which mode m begins. */
 struct memblock_region *static_array(enum kind kind);
 char *first_array(enum kind kind);
+/* Return true if an array with this many times as many regions has room above the range. */
+bool room_above(unsigned int times);
 /* Return true if the array of the operation's kind can double. */
 bool can_double(void);
 /* Check the memory of a new array, and reserve it in the model. */
