@@ -207,9 +207,13 @@ def session(machine: Machine, programs: Sequence[ProgramTask]) -> Iterator[Kerne
     kernel = machine.kernel()
     folder = scratch.folder()
     files, places = {}, {}
+    linked: dict[tuple[str, str], Path] = {}  # by program and source
     for task in programs:
         key = task.key
-        files[f"/lib/kbench/{key}.ko"] = link(task.program, kernel, task.only)
+        parts = (task.program.key, task.only)
+        if parts not in linked:
+            linked[parts] = link(task.program, kernel, task.only)
+        files[f"/lib/kbench/{key}.ko"] = linked[parts]
         if task.program_input:
             here = folder / f"{key}.input"
             here.write_bytes(task.program_input)

@@ -258,19 +258,25 @@ def judge(machine: str, seed: int) -> list[Finding | None]:
             kernel.support(machines.get("qemu").kernel(), source)
         except LabError as error:  # the learner's source does not compile
             found[number] = Finding("build-failed", error.problem)
+    # Compiling takes longer than most runs, so compile and link each program once.
+    programs = {
+        number: [prepare(_source(number, seed, tells), CompileOptions()) for tells in (False, True)]
+        for number in range(1, len(TASK_SOURCES) + 1)
+        if number not in found
+    }
+    for number, (program, _) in programs.items():
+        try:
+            kernel.link(program, machines.get("qemu").kernel(), TASK_SOURCES[number - 1])
+        except LabError as error:  # the source defines a name of another file
+            found[number] = Finding("build-failed", error.problem)
     runs = []
     for test in _tests(seed):
         if test.task in found:
             continue
-        program = prepare(_source(test.task, seed), CompileOptions())
+        program, in_process = programs[test.task]
         given = test.program_input.encode("latin-1")
-        ran = native.run(prepare(_source(test.task, seed, tells=True), CompileOptions()), given)
+        ran = native.run(in_process, given)
         source = TASK_SOURCES[test.task - 1]
-        try:
-            kernel.link(program, machines.get("qemu").kernel(), source)
-        except LabError as error:  # the source defines a name of another file
-            found[test.task] = Finding("build-failed", error.problem)
-            continue
         task = ProgramTask.after(program, given, ran, test.parameters, source)
         told = _LEFT.search(ran.output)
         left = (int(told[1]), int(told[2])) if told else (0, 0)
