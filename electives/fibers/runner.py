@@ -58,9 +58,9 @@ class FiberTest:
 
 THERE = FiberTest("convert, create, switch, delete", "basic there-and-back", 2_012)
 REGISTERS = FiberTest(
-    "all registers on both sides of a switch", "registers rounds rounding", 12_012
+    "all registers on both sides of a switch", "registers rounds rounding", 12_094
 )
-TIMER = FiberTest("the same under a timer, four at once", "registers timer four", 60_019, 120)
+TIMER = FiberTest("the same under a timer, four at once", "registers timer four", 60_404, 120)
 ERRORS = FiberTest("each error by its number", "basic errors elsewhere signal stacks", 1_404)
 THREADS_OWN = FiberTest(
     "TLS, errno, signal mask and flags stay with the thread", "basic thread moves", 38
@@ -79,7 +79,7 @@ MOST = FiberTest("the maximum number, and one more", "many most", 16_391, 120)
 ENDED = FiberTest("threads end while few more fibers fit", "many ended", 16_396, 120)
 NUMBER = FiberTest("a thread has the number of one that has ended", "many number", 200, varies=True)
 ALLOCATION_FAILURE = FiberTest("allocations that fail", "allocation_failure", 17, 30, varies=True)
-MOVED = FiberTest("all registers, moved between two CPUs in the switch", "registers few", 244, 120)
+MOVED = FiberTest("all registers, moved between two CPUs in the switch", "registers few", 337, 120)
 AVX = FiberTest("there are wide registers", "registers avx", 4)
 MIXED_FPU = FiberTest("threads with registers of different sizes", "mixed_fpu_state", 26)
 READERS = FiberTest(
