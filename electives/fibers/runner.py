@@ -65,7 +65,7 @@ ERRORS = FiberTest("each error by its number", "basic errors elsewhere signal st
 THREADS_OWN = FiberTest(
     "TLS, errno, signal mask and flags stay with the thread", "basic thread moves", 38
 )
-VALUES = FiberTest("fiber-local values, a thousand keys", "storage values", 26_081)
+VALUES = FiberTest("fiber-local values, a thousand keys", "storage values", 26_489)
 FREED = FiberTest("a key that is freed, in all fibers", "storage most", 114_689, 120)
 KEYS = FiberTest("errors of keys", "storage errors", 208)
 WINDOWS = FiberTest("the function names of Windows", "basic windows", 11)

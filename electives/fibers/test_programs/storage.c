@@ -51,34 +51,105 @@ static void keeps(void *argument)
 }
 
 static pthread_barrier_t both;
+/* The first fiber of each of two threads, and fibers that other threads have created. */
+static long firsts[2], created[2];
+static __thread int my_number;
 
-static void *runs_meanwhile(void *unused)
+/*
+ * The state of the fibers when a key is freed, as each thread knows it. A bit
+ * for each thread: the created fiber runs, and the first one waits. FREES: the
+ * second thread frees the key. EXCHANGED: each thread has the other's fiber.
+ */
+static int states[2];
+#define FREES 4
+#define EXCHANGED 8
+#define STATES 16
+
+/* Must not be inlined, because a fiber may continue in another thread. */
+static __attribute__((noinline)) int number_of_thread(void)
+{
+	return my_number;
+}
+
+static bool created_runs(void)
+{
+	return states[number_of_thread()] >> number_of_thread() & 1;
+}
+
+/* Both threads run until one of them has freed the key. */
+static void freed_meanwhile(void)
+{
+	int number = number_of_thread();
+
+	pthread_barrier_wait(&both);
+	if (!!(states[number] & FREES) == number) {
+		SAME(fiber_local_free(key), 0);
+		SAME(fiber_local_alloc(), key);
+	}
+	pthread_barrier_wait(&both);
+	SAME(get(key), 0);
+}
+
+static void waits_or_runs(void *unused)
+{
+	(void)unused;
+	for (;;) {
+		SAME(fiber_local_set(key, 5), 0);
+		SAME(fiber_switch(firsts[number_of_thread()]), 0);
+		if (created_runs())
+			freed_meanwhile();
+		SAME(get(key), 0);
+		SAME(fiber_switch(firsts[number_of_thread()]), 0);
+	}
+}
+
+static void in_all_states(int number)
+{
+	my_number = number;
+	for (int state = 0; state < STATES; state++) {
+		long fiber = created[number ^ !!(state & EXCHANGED)];
+
+		states[number] = state;
+		SAME(fiber_local_set(key, 3), 0);
+		SAME(fiber_switch(fiber), 0);
+		if (!created_runs())
+			freed_meanwhile();
+		SAME(fiber_switch(fiber), 0);
+		SAME(get(key), 0);
+		pthread_barrier_wait(&both);
+	}
+}
+
+static void *second_thread(void *unused)
+{
+	(void)unused;
+	firsts[1] = fiber_test_convert();
+	in_all_states(1);
+	return NULL;
+}
+
+static void *creates_and_ends(void *unused)
 {
 	(void)unused;
 	fiber_test_convert();
-	SAME(fiber_local_set(key, 3), 0);
-	pthread_barrier_wait(&both);
-	pthread_barrier_wait(&both);
-	SAME(get(key), 0);
+	created[1] = fiber_test_fiber(waits_or_runs, NULL);
 	return NULL;
 }
 
 /*
- * Freeing a key also clears it in the running fibers: in this thread and in
- * another one.
+ * Freeing a key clears it in all fibers: first and created ones that run or
+ * wait, in the thread that frees the key and in another one.
  */
-static void freed_while_running(void)
+static void freed_in_all_states(void)
 {
 	pthread_t thread;
 
 	pthread_barrier_init(&both, NULL, 2);
-	thread = fiber_test_thread(runs_meanwhile, NULL);
-	pthread_barrier_wait(&both);
-	SAME(get(key), (uint64_t)key * 7);
-	SAME(fiber_local_free(key), 0);
-	SAME(fiber_local_alloc(), key);
-	SAME(get(key), 0);
-	pthread_barrier_wait(&both);
+	firsts[0] = home;
+	created[0] = fiber_test_fiber(waits_or_runs, NULL);
+	pthread_join(fiber_test_thread(creates_and_ends, NULL), NULL);
+	thread = fiber_test_thread(second_thread, NULL);
+	in_all_states(0);
 	pthread_join(thread, NULL);
 }
 
@@ -204,7 +275,7 @@ static void own_values(void)
 		SAME(fiber_local_set(i, (uint64_t)i * 7), 0);
 		SAME(get(i), i * 7);
 	}
-	freed_while_running();
+	freed_in_all_states();
 	freed_in_each_block();
 }
 
