@@ -72,6 +72,19 @@ def test_a_claim_must_order_later_accesses(claim: str, fault: str) -> None:
     assert message == (f"fiber.c: {fault}; use cmpxchg_acquire" if fault else "")
 
 
+@pytest.mark.parametrize("order", ["relaxed", "acquire", "release"])
+@pytest.mark.parametrize(
+    "release", ["xchg_{}(&from->owner, NULL)", "cmpxchg_{}(&from->owner, me, NULL)"]
+)
+def test_an_exchange_may_release_a_fiber(release: str, order: str) -> None:
+    kits = "smp_store_release(&from->owner, NULL)"
+    text = (build.SOURCES / "fiber.c").read_text()
+    assert text.count(kits) == 1
+    message = build.unordered(text.replace(kits, release.format(order)), "fiber.c")
+    assert bool(message) == (order != "release"), message
+
+
+RELEASE = "\tsmp_store_release(&from->owner, NULL);\n"
 CLAIM = "\towner = cmpxchg_acquire(&fiber->owner, NULL, me);\n"
 
 
@@ -111,6 +124,20 @@ CLAIM = "\towner = cmpxchg_acquire(&fiber->owner, NULL, me);\n"
             f"\tif (table->count == 77)\n\t\ttake((struct mutex *)&table->lock);\n{CLAIM}",
             "a switch may reach a call through a pointer",
         ),
+        # A global variable, a message and another way to the owner of a fiber never wait.
+        (
+            "extern unsigned long refusals;\nunsigned long refusals;\n",
+            f"{CLAIM}\tif (owner) {{\n\t\tstruct task_struct *task;\n\n"
+            "\t\ttask = get_pid_task(owner->pid, PIDTYPE_PID);\n\t\tif (!task)\n"
+            '\t\t\tpr_info("thread %d has ended\\n", owner->number);\n\t\telse\n'
+            "\t\t\tput_task_struct(task);\n\t\trefusals++;\n\t}\n",
+            "",
+        ),
+        (
+            "",
+            f"\tif (unlikely(table->count == 77))\n\t\tkfree(kmalloc(8, GFP_KERNEL));\n{CLAIM}",
+            "a switch may reach k",
+        ),
     ],
 )
 def test_a_switch_must_not_reach_a_lock(helper: str, claim: str, fault: str) -> None:
@@ -118,8 +145,32 @@ def test_a_switch_must_not_reach_a_lock(helper: str, claim: str, fault: str) -> 
     assert text.count(CLAIM) == text.count("static int claim(") == 1
     text = text.replace(CLAIM, claim).replace("static int claim(", f"{helper}static int claim(")
     made = build.built(machines.get("qemu-smp").kernel(), {"fiber.c": text.encode()})
-    message = build.locking(made, "fiber.c")
+    message = build.waiting(made, "fiber.c")
     assert message.startswith(f"fiber.c: {fault}") if fault else not message, message
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("claim", "release"),
+    [
+        (
+            "\tdo\n\t\towner = READ_ONCE(fiber->owner);\n"
+            "\twhile (!owner && !try_cmpxchg_acquire(&fiber->owner, &owner, me));\n",
+            "\tsmp_mb();\n\tWRITE_ONCE(from->owner, NULL);\n",
+        ),
+        (
+            "\tsmp_mb();\n\towner = READ_ONCE(fiber->owner);\n"
+            "\tif (!owner)\n\t\towner = cmpxchg(&fiber->owner, NULL, me);\n",
+            "\tsmp_wmb();\n\tfrom->owner = NULL;\n",
+        ),
+        (CLAIM, "\txchg_release(&from->owner, NULL);\n"),
+    ],
+)
+def test_other_right_claims_and_releases(claim: str, release: str) -> None:
+    text = changed("fiber.c", (CLAIM, claim), (RELEASE, release))
+    test = runner.INTERLEAVED
+    assert runner.attempt("interleaved", [test], {"fiber.c": text.encode()}) == {test: ""}
+    assert build.unordered(text, "fiber.c") == ""
 
 
 @pytest.mark.parametrize(

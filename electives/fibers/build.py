@@ -49,7 +49,7 @@ FILES_OF_TASKS: Mapping[int, tuple[str, ...]] = {
 }
 TASK_FILES = tuple(sorted({name for files in FILES_OF_TASKS.values() for name in files}))
 # The object that each file of variants/ replaces. The variant file includes the source of that
-# object.
+# object. If the variant has a header, it is included before fiber.c.
 STANDS_FOR = {
     "migration": "table",
     "mixed_fpu_state": "",
@@ -103,13 +103,18 @@ def recipe(
         objects[objects.index(STANDS_FOR[variant] or context)] = variant
         files[f"{variant}.c"] = (VARIANTS / f"{variant}.c").read_bytes()
         place += f"-{variant}"
+    header = f"{variant}.h"
+    settings = [f"LDFLAGS_fibers.o += --wrap={name}" for name in WRAPPED.get(variant, ())]
+    if variant and (VARIANTS / header).is_file():
+        files[header] = (VARIANTS / header).read_bytes()
+        settings.append(f"CFLAGS_fiber.o += -include $(src)/{header}")
     others = {f"{name}.c" for name in CONTEXTS.values()} - {f"{context}.c"}
     return Recipe(
         name="fibers",
         folder=place,
         files={name: text for name, text in files.items() if name not in others},
         objects=tuple(objects),
-        settings=tuple(f"LDFLAGS_fibers.o += --wrap={name}" for name in WRAPPED.get(variant, ())),
+        settings=tuple(settings),
         labels={"": paths.place(SOURCES), **{n: f"{paths.place(folder)}/{n}" for n in own}},
         shown={"": paths.shown(SOURCES), **{n: f"{paths.shown(folder)}/{n}" for n in own}},
         isolated=submission is not None,
@@ -161,36 +166,52 @@ _REFUSED_CLAIMS = {
     re.compile(r"\w*xchg\w*_(?:relaxed|release)"): "does not order later accesses",
     re.compile(r"__(?:atomic|sync)_\w+"): "is not an operation of the kernel",
 }
+# An exchange that releases a fiber must order the earlier stores.
+_EXCHANGE_WITH_NULL = r"\b\w*xchg_{}\s*\((?:[^();,]*,){{1,2}}\s*NULL\s*\)"
+_RELEASE = re.compile(_EXCHANGE_WITH_NULL.format("release"))
+_WRONG_RELEASE = re.compile(_EXCHANGE_WITH_NULL.format("acquire"))
 
 
 def unordered(text: str, shown: str) -> str:
-    """Return a message if a claim in fiber.c orders no later access, else "".
+    """Return a message if a claim in fiber.c orders no later access, or a release no earlier one.
 
     No test on x86 shows this mistake, because every atomic operation there is a full barrier.
-    variants/interleaved.c checks that the claim is atomic.
+    variants/interleaved.c checks that the claim is atomic, and finds releases by a plain store.
     """
-    words = sorted(allowed_c.words(text))
+    if wrong := _WRONG_RELEASE.search(text):
+        return f"{shown}: {wrong[0]} does not order earlier stores; use smp_store_release"
+    words = sorted(allowed_c.words(_RELEASE.sub("", text)))
     for refused, why in _REFUSED_CLAIMS.items():
         if found := next(filter(refused.fullmatch, words), ""):
             return f"{shown}: {found} {why}; use cmpxchg_acquire"
     return ""
 
 
-# Functions that take a lock, and calls through a pointer, which could lead to them.
-_LOCKS = re.compile(
-    r"_raw_(?:spin|read|write)_\w+|(?:__)?mutex_\w+|(?:down|up)_(?:read|write)\w*|queued_\w+"
-    r"|(?:__)?xa_(?!load|find|get_mark)\w+|idr_(?!find|get_next)\w+|ida_\w+"
-    r"|synchronize_rcu|rcu_barrier|__x86_indirect_thunk_\w+"
+# Functions that the switch may call, because they never wait. Atomic operations are inline code.
+_NEVER_WAIT = re.compile(
+    # look-ups
+    r"(?:__)?xas?_(?:load|find\w*|get_mark|start|next\w*)|radix_tree_(?:lookup|next|tagged)\w*"
+    r"|idr_(?:find|get_next\w*)|_find_\w+|mem(?:cpy|set|move|cmp)"
+    # RCU, which waits only in synchronize_rcu and rcu_barrier
+    r"|__rcu_read_(?:un)?lock|rcu_read_(?:un)?lock_\w+|call_rcu|kvfree_call_rcu"
+    r"|lock_(?:acquire|release|is_held_type)|(?:debug_)?lockdep_\w+"
+    # threads and their registers
+    r"|pid_task|get_pid_task|find_vpid|(?:get|put)_pid|get_task_pid|pid_v?nr\w*|__task_pid_nr_ns"
+    r"|__put_task_struct\w*|context_(?:size|switch)|refcount_warn_saturate"
+    # time, messages, and functions to which the compiler adds calls
+    r"|ktime_get\w*|_?printk|dump_stack|__warn_printk|warn_slowpath_fmt"
+    r"|__SCT__preempt_schedule\w*|preempt_schedule\w*|__fentry__|__stack_chk_\w+"
+    r"|__x86_return_thunk|(?:__)?fortify_panic|__(?:asan|kasan|ubsan)_\w+"
 )
 _SECTION = re.compile(r"Disassembly of section (\S+):")
 _FUNCTION = re.compile(r"([0-9a-f]+) <(\S+)>:")
 _REFERENCE = re.compile(r"\bR_\w+\t(\S+?)(?:([+-])0x([0-9a-f]+))?$")
-_JUMP = re.compile(r"\t(?:call|j\w+)\s+[0-9a-f]+ <([^+>]+)")
+_BRANCH = re.compile(r"\t(?:call|j\w+)\s+[0-9a-f]+ <([^+>]+)")
 _POINTER = re.compile(r"\t(?:call|jmp)q?\s+\*")
 
 
-def locking(made: Module, shown: str) -> str:
-    """Return a message if a function that the switch reaches may take a lock, else "".
+def waiting(made: Module, shown: str) -> str:
+    """Return a message if the switch may call a function that can wait, else "".
 
     The test programs see a lock only in the states of a table that they reach. So the calls in the
     object file are followed, from fibers_switch() on.
@@ -204,7 +225,7 @@ def locking(made: Module, shown: str) -> str:
     calls = _calls(result.text)
     while todo:
         name = todo.pop()
-        if _LOCKS.fullmatch(name):
+        if name not in calls and not _NEVER_WAIT.fullmatch(name):
             what = "a call through a pointer" if "thunk" in name else name
             return f"{shown}: a switch may reach {what}, which can wait; it must not take a lock"
         if name not in reached:
@@ -214,27 +235,35 @@ def locking(made: Module, shown: str) -> str:
 
 
 def _calls(listing: str) -> dict[str, set[str]]:
-    """Return the names to which each function of an object file refers."""
+    """Return the names that each function of an object file calls, or to which it jumps."""
     calls: dict[str, set[str]] = {}
     begins: dict[str, list[tuple[int, str]]] = {}
     parts: list[tuple[str, str, int]] = []
     section = function = ""
+    branches = False  # the last instruction is a call or a jump
     for line in listing.splitlines():
         if found := _SECTION.match(line):
             section = found[1]
         elif found := _FUNCTION.match(line):
             function = found[2]
+            calls[function] = set()
             begins.setdefault(section, []).append((int(found[1], 16), function))
         elif found := _REFERENCE.search(line):
-            calls.setdefault(function, set()).add(found[1])
+            if not branches:
+                continue  # the address of data or of a function
+            if not found[1].startswith("."):
+                calls[function].add(found[1])
             # A part of a function in another section is known by its place only, which is 4 bytes
             # above the number, because the processor counts from the next instruction.
             place = int(f"{found[2] or '+'}{found[3] or '0'}", 16) + 4
             parts.append((function, found[1], place))
-        elif found := _JUMP.search(line):
-            calls.setdefault(function, set()).add(found[1])
-        elif _POINTER.search(line):
-            calls.setdefault(function, set()).add("__x86_indirect_thunk_pointer")
+        else:
+            target = _BRANCH.search(line)
+            branches = bool(target)
+            if target:
+                calls[function].add(target[1])
+            elif _POINTER.search(line):
+                calls[function].add("__x86_indirect_thunk_pointer")
     for function, section, place in parts:
         names = [name for begin, name in begins.get(section, ()) if begin <= place]
         calls[function].update(names[-1:])

@@ -85,7 +85,7 @@ MIXED_FPU = FiberTest("threads with registers of different sizes", "mixed_fpu_st
 READERS = FiberTest(
     "ended threads are freed after their readers have finished", "exit_paths thread threads", 416
 )
-INTERLEAVED = FiberTest("two switches, the one within the other", "interleaved", 396)
+INTERLEAVED = FiberTest("two switches, the one within the other", "interleaved", 433)
 KEPT = FiberTest("the memory of ended threads is freed at once", "kept", 406, 120)
 UNLOAD = FiberTest("the module can be unloaded once it is not open", "unload", 144)
 DYING = FiberTest("threads end while others switch to their fibers", "dying 4000", 25, varies=True)

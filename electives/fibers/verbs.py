@@ -80,7 +80,7 @@ def judge(machine: str, seed: int) -> list[Finding | None]:
     if not found[CLAIM] and fiber.is_file():
         text, shown = fiber.read_text(encoding="utf-8", errors="replace"), paths.shown(fiber)
         made = build.built(machines.get("qemu-smp").kernel(), own=build.FILES_OF_TASKS[CLAIM])
-        message = build.unordered(text, shown) or build.locking(made, shown)
+        message = build.unordered(text, shown) or build.waiting(made, shown)
         found[CLAIM] = Finding("wrong", message) if message else None
     if source_folder.submission():
         build.forget(machines.get("qemu").kernel())

@@ -6,6 +6,8 @@
  * switches; then the second thread leaves the fiber to which the first one
  * switches; then the first thread deletes the fiber to which the second one
  * switches. In the first case, the number of fibers grows to the largest one.
+ * Then a thread tries to switch to fibers in all states, while the instructions
+ * of the switch are counted.
  */
 #include "test_program.h"
 #include "image.h"
@@ -18,6 +20,7 @@
 #define FIRST (1L << 62)
 #define SECOND LONG_MIN /* the highest bit */
 #define LEAVING (FIRST | SECOND)
+#define COUNTED (1L << 61)
 
 /* The most fibers that fit into the table besides those of a test. None of them ever runs. */
 #define OTHERS (FIBERS_MOST - 4)
@@ -198,13 +201,94 @@ static void deleted(void)
 	pthread_join(thread, NULL);
 }
 
+/* A fiber that the second thread runs or leaves, and one in which a thread has ended. */
+static long elsewhere, ended_in, home_of_ended, tries;
+
+static void stays(void *unused)
+{
+	(void)unused;
+	pthread_barrier_wait(&both);
+	pthread_barrier_wait(&both);
+	fiber_switch(home_of_thread());
+}
+
+static void *in_two_fibers(void *unused)
+{
+	(void)unused;
+	use_cpu(1);
+	SAME(fiber_switch(elsewhere), 0);
+	pthread_barrier_wait(&both);
+	pthread_barrier_wait(&both);
+	return NULL;
+}
+
+static void ends(void *unused)
+{
+	(void)unused;
+	syscall(SYS_exit, 0);
+}
+
+static void *ends_in_fiber(void *unused)
+{
+	(void)unused;
+	home_of_ended = fiber_test_convert();
+	fiber_switch(ended_in);
+	return NULL;
+}
+
+static void try_all(long own, bool runs)
+{
+	SAME(fiber_switch(own | COUNTED), -EBUSY);
+	if (runs)
+		SAME(fiber_switch(elsewhere | COUNTED), -EBUSY);
+	SAME(fiber_switch(homes[1] | COUNTED), -EACCES);
+	SAME(fiber_switch(ended_in | COUNTED), -EOWNERDEAD);
+	SAME(fiber_switch(home_of_ended | COUNTED), -EOWNERDEAD);
+	SAME(fiber_switch(INT_MAX | COUNTED), -ESRCH);
+}
+
+static void tries_all(void *unused)
+{
+	(void)unused;
+	for (bool runs = true;; runs = false) {
+		try_all(tries, runs);
+		SAME(fiber_switch(home_of_thread() | COUNTED), 0);
+	}
+}
+
+/* A switch that is refused must not wait, from any fiber to any fiber. */
+static void refused(void)
+{
+	pthread_t thread, ended;
+
+	SAME(fibers_begin(), 0);
+	pthread_barrier_init(&both, NULL, 2);
+	use_cpu(0);
+	elsewhere = fiber_test_fiber(stays, NULL);
+	ended_in = fiber_test_fiber(ends, NULL);
+	tries = fiber_test_fiber(tries_all, NULL);
+	thread = fiber_test_thread(in_two_fibers, NULL);
+	pthread_barrier_wait(&both);
+	/* No fiber is created from now on, because that removes ended threads. */
+	ended = fiber_test_thread(ends_in_fiber, NULL);
+	pthread_join(ended, NULL);
+	for (int runs = 1; runs >= 0; runs--) {
+		try_all(homes[0], runs);
+		SAME(fiber_switch(tries | COUNTED), 0);
+		pthread_barrier_wait(&both);
+		if (runs)
+			pthread_barrier_wait(&both);
+	}
+	pthread_join(thread, NULL);
+}
+
 int main(int argc, char **argv)
 {
-	static const struct test_function tests[] = { { "claim", claim },
-						      { "release", release },
-						      { "tried", tried },
-						      { "deleted", deleted },
-						      { NULL, NULL } };
+	static const struct test_function tests[] = {
+		{ "claim", claim },	{ "release", release },
+		{ "tried", tried },	{ "deleted", deleted },
+		{ "refused", refused }, { NULL, NULL }
+	};
 
 	return fiber_test_main(argc, argv, tests);
 }

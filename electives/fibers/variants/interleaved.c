@@ -23,6 +23,12 @@
  * not stop. It must change the owner from NULL by an instruction that is atomic
  * on all CPUs. Most instructions without the prefix lock are atomic on one CPU
  * only, so no stop shows the race. An earlier atomic instruction takes a lock.
+ *
+ * In all calls that are stepped, and in those with a third bit, which are only
+ * stepped, the thread must release its old fiber by an operation that orders
+ * earlier stores, and a switch that is refused may execute MOST_STEPS
+ * instructions of the module, so that it cannot wait for the owner.
+ * interleaved.h makes the operations that order stores visible.
  */
 #include <linux/atomic.h>
 #include <linux/hw_breakpoint.h>
@@ -36,11 +42,13 @@
 #include <uapi/asm/debugreg.h>
 #include <asm/processor-flags.h>
 
+#include "context.h"
 #include "table.h"
 
 #define FIRST (1UL << 62)
 #define SECOND (1UL << 63)
 #define LEAVING (FIRST | SECOND)
+#define COUNTED (1UL << 61)
 /*
  * The time limit of waiting for a CPU, and for the second switch, which needs
  * some milliseconds on an idle computer.
@@ -49,6 +57,11 @@
 
 /* Accesses of a claim after which the first thread stops. */
 #define MOST_STOPS 3
+/*
+ * Instructions of this module in a switch that is refused. The kit's needs at
+ * most 100. The functions of the kernel that a switch may call never wait.
+ */
+#define MOST_STEPS 400
 
 enum { NOTHING, READY, GO, ENTERED, DONE, FINISHED };
 static atomic_t turn;
@@ -75,6 +88,17 @@ static unsigned long last_ip;
 static unsigned int atomics;
 /* The owner changed from NULL by another than the first atomic instruction. */
 static bool wrong_claim;
+/* The number of instructions of this module in the first thread's switch. */
+static unsigned int steps;
+/* A switch that is refused has executed more than MOST_STEPS instructions. */
+static bool too_long;
+/* The fiber that the first thread leaves, and its owner at the last step. */
+static struct fiber *released;
+static const struct thread *last_releaser;
+/* An instruction since the registers were saved orders earlier stores. */
+static bool ordered;
+/* The old fiber was released without an order. */
+static bool wrong_release;
 /* The first thread is stepped, and stops at stop_ip. */
 static bool returns;
 /* The first thread has changed the owner while the second ran the fiber. */
@@ -155,6 +179,32 @@ static bool is_atomic(unsigned long ip)
 	return (*code == 0x86 || *code == 0x87) && code[1] < 0xc0;
 }
 
+/* Return whether an instruction of this module orders earlier stores. */
+static bool orders(unsigned long ip)
+{
+	const u8 *code = (const u8 *)ip;
+
+	if (!within_module(ip, THIS_MODULE))
+		return false;
+	if (code[0] == 0x0f && code[1] == 0xae) /* mfence and sfence */
+		return code[2] == 0xf0 || code[2] == 0xf8;
+	return code[0] == 0xf0 || is_atomic(ip);
+}
+
+/* Look at the fiber that the first thread leaves. */
+static void check_release(unsigned long ip)
+{
+	const struct thread *releaser = READ_ONCE(released->owner);
+
+	if (last_ip && orders(last_ip))
+		ordered = true;
+	if (ip == (unsigned long)context_switch)
+		ordered = false;
+	if (last_releaser && !releaser && !ordered)
+		wrong_release = true;
+	last_releaser = releaser;
+}
+
 static int on_step(struct notifier_block *block, unsigned long event,
 		   void *data)
 {
@@ -171,8 +221,11 @@ static int on_step(struct notifier_block *block, unsigned long event,
 		args->regs->flags &= ~X86_EFLAGS_TF;
 		return NOTIFY_STOP;
 	}
+	steps += within_module(args->regs->ip, THIS_MODULE);
+	check_release(args->regs->ip);
 	if (holder) {
 		taken |= owner != holder;
+		last_ip = args->regs->ip;
 		return NOTIFY_STOP;
 	}
 	atomics += last_ip && is_atomic(last_ip);
@@ -186,6 +239,8 @@ static int on_step(struct notifier_block *block, unsigned long event,
 	last_owner = READ_ONCE(watched->owner);
 	return NOTIFY_STOP;
 }
+
+static struct notifier_block steps_block = { .notifier_call = on_step };
 
 /* Let an exception follow each instruction of this thread, or no longer. */
 static __always_inline void trap(bool on)
@@ -203,10 +258,14 @@ static long switch_in_steps(struct table *table, unsigned long id)
 	long done;
 
 	last_owner = READ_ONCE(watched->owner);
-	last_ip = atomics = 0;
+	last_ip = atomics = steps = 0;
+	released = fibers_thread(table)->fiber;
+	last_releaser = READ_ONCE(released->owner);
+	ordered = false;
 	trap(true);
 	done = fibers_switch(table, id);
 	trap(false);
+	too_long |= done && steps > MOST_STEPS;
 	return done;
 }
 
@@ -237,16 +296,57 @@ static long with_breakpoint(request_fn *request, struct table *table,
 	return done;
 }
 
+static void fail(const char *problem)
+{
+	pr_err("BUG: %s\n", problem);
+	send_sig(SIGKILL, current, 1);
+}
+
+/* End the process if a switch has broken a rule. */
+static void check_switch(void)
+{
+	if (wrong_claim)
+		fail("the owner must change from NULL by one instruction that is atomic on all CPUs, without a lock; use cmpxchg_acquire");
+	else if (taken)
+		fail("a thread loses its fiber for some instructions; take it only if it has no owner, in one step");
+	else if (waits)
+		fail("a switch waits for another one; it must not take a lock");
+	else if (wrong_release)
+		fail("the old fiber is released without an order of its stores; use smp_store_release");
+	else if (too_long)
+		fail("a switch that is refused takes too many instructions; return the error at once");
+}
+
+/* Only step the switch of a thread, while no other thread switches. */
+static long counted(struct table *table, unsigned long id,
+		    const struct thread *me)
+{
+	long done = register_die_notifier(&steps_block);
+
+	if (done)
+		return done;
+	watched = xa_load(&table->fibers, id);
+	if (!watched)
+		watched = me->fiber;
+	first_thread = current;
+	holder = NULL;
+	leaving = NULL;
+	returns = false;
+	done = switch_in_steps(table, id);
+	unregister_die_notifier(&steps_block);
+	check_switch();
+	return done;
+}
+
 static long first(request_fn *request, struct table *table, unsigned long id)
 {
-	static struct notifier_block steps = { .notifier_call = on_step };
 	bool deletes = request == fibers_delete;
 	unsigned int mode;
 	long done;
 
 	if (!reached(READY))
 		return -ETIME;
-	done = register_die_notifier(&steps);
+	done = register_die_notifier(&steps_block);
 	if (done)
 		return done;
 	holder = NULL;
@@ -260,26 +360,16 @@ static long first(request_fn *request, struct table *table, unsigned long id)
 		done = switch_in_steps(table, id);
 	else
 		done = with_breakpoint(request, table, id);
-	unregister_die_notifier(&steps);
+	unregister_die_notifier(&steps_block);
 	atomic_cmpxchg(&turn, READY, GO);
 	if (!reached(DONE))
 		return -ETIME;
-	if (deletes && !done && !second_result) {
-		pr_err("BUG: a fiber is deleted while another thread runs it; take it first, as a switch does\n");
-		send_sig(SIGKILL, current, 1);
-	} else if (!done && !second_result && !leaving && watched->id == id) {
-		pr_err("BUG: two threads have switched to one fiber\n");
-		send_sig(SIGKILL, current, 1);
-	} else if (wrong_claim) {
-		pr_err("BUG: the owner must change from NULL by one instruction that is atomic on all CPUs, without a lock; use cmpxchg_acquire\n");
-		send_sig(SIGKILL, current, 1);
-	} else if (taken) {
-		pr_err("BUG: a thread loses its fiber for some instructions; take it only if it has no owner, in one step\n");
-		send_sig(SIGKILL, current, 1);
-	} else if (waits) {
-		pr_err("BUG: a switch waits for another one; it must not take a lock\n");
-		send_sig(SIGKILL, current, 1);
-	}
+	if (deletes && !done && !second_result)
+		fail("a fiber is deleted while another thread runs it; take it first, as a switch does");
+	else if (!done && !second_result && !leaving && watched->id == id)
+		fail("two threads have switched to one fiber");
+	else
+		check_switch();
 	atomic_set(&turn, FINISHED);
 	return done;
 }
@@ -310,6 +400,8 @@ static long interleaved(struct table *table, unsigned long id)
 	struct thread *me = fibers_thread(table);
 
 	id &= ~LEAVING;
+	if (id & COUNTED)
+		return counted(table, id & ~COUNTED, me);
 	if (role == FIRST)
 		return first(fibers_switch, table, id);
 	leaving = role == LEAVING ? me : NULL;
