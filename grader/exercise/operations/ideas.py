@@ -75,7 +75,8 @@ ONES = (1, 5)
 RUNS = (9, 16)
 # The ratio of the sizes of two factors is between these, if it is not 1; a term may have one word.
 # Without a seed the ratio is not below COMPARED, because another method is then compared, for which
-# no bound is known at far sizes.
+# no bound is known at far sizes. Half of the drawn sizes that differ have a larger ratio than
+# RATIOS[1]: their difference is drawn.
 RATIOS, COMPARED = (0.02, 0.8), 0.25
 # If tasks.toml has a size of the second operand, the drawn size is at least this part of it.
 NEARLY = 0.95
@@ -325,7 +326,11 @@ def _varied(built: BuiltStage, wanted: CountedCall, seed: int | None) -> list[Co
         nearest = wanted.least * COMPARED / calls[i].size
         ends = max(nearest, farthest), RATIOS[1]
         ratio = math.exp(drawing.uniform(*map(math.log, ends)))
-        calls[i] = replace(calls[i], second=max(1, int(calls[i].size * ratio)))
+        second = int(calls[i].size * ratio)
+        if seed is not None and drawing.random() < 0.5:
+            least = int(calls[i].size * ends[1])
+            second = calls[i].size - test_cases.any_length(drawing, 1, calls[i].size - least)
+        calls[i] = replace(calls[i], second=max(1, second))
     return calls
 
 

@@ -226,6 +226,12 @@ static unsigned int dropped(u64 seed)
 	return seed % (BASE ? 58 : 61);
 }
 
+/* Return the work since the last yield, which other operations have done. */
+static u64 work_before(u64 seed)
+{
+	return seed >> 16 & 1 ? seed % FIB_WORK_LIMIT : 0;
+}
+
 static bool create(struct fib_call *call, struct bignum **number, size_t size)
 {
 	bool made = true;
@@ -301,6 +307,7 @@ static void count_decimal(const struct request *ask)
 		goto release;
 	f.big = number[0];
 	random_number(number[0], words, HALF, &seed, ask->ones, dropped(seed));
+	account.call.work = work_before(seed);
 	begin(&account);
 	ret = fib_decimal(&account.call, &f, digits, bound);
 	end(&account);
@@ -360,6 +367,7 @@ static void count_numbers(const struct request *ask)
 
 		put_word(first, 0, lowest - lowest % 5); /* as for a fifth */
 	}
+	account.call.work = work_before(seed);
 	begin(&account);
 	ret = tested_operate(ask->what, &c, number[0],
 			     number[ask->second ? 1 : 0], word);
