@@ -94,7 +94,8 @@ WORD_BITS = 64
 # random numbers, because a right method may leave out zeros.
 FEW_ONES, RUNS_OF_WORDS = "with few one bits", "with runs of equal words"
 ITSELF, EQUAL_WORDS = "a number with itself", "with equal words below the top one"
-# The bits of a shift: 1, as for F(2k), or up to the first number, or one of the others.
+# The bits of a shift: 1, as for F(2k), or up to the first number, or one of the others; to some of
+# them, any number of words is added.
 MOST_SHIFT, WHOLE_SHIFTS = 63, (0, 32, 64)
 # Where the result goes: a number with room for it, one of the operands, or a number without room.
 WITH_ROOM, INTO_FIRST, INTO_SECOND, WITHOUT_ROOM = range(4)
@@ -519,6 +520,10 @@ def _shape(stage: Stage, call: CountedCall, drawing: random.Random) -> _Shape:
     elif name in ("mul", "square") and stage.traits.results == "grown":
         into = drawing.choice((WITH_ROOM, WITHOUT_ROOM))
     extra = drawing.choice((1, drawing.randint(1, MOST_SHIFT), drawing.choice(WHOLE_SHIFTS)))
+    if name == "lshift" and first > 1 and not drawing.randrange(4):
+        # The result has as many words as the call says.
+        shifted = test_cases.any_length(drawing, 1, first - 1)
+        first, extra = first - shifted, extra + WORD_BITS * shifted
     if name in ("increase", "decrease"):
         extra = drawing.randrange(drawing.choice((3, _base(stage))))
     return _Shape(first, second, into, extra)

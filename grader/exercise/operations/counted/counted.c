@@ -226,18 +226,32 @@ static unsigned int dropped(u64 seed)
 	return seed % (BASE ? 58 : 61);
 }
 
-/* Return the work since the last yield, which other operations have done. */
-static u64 work_before(u64 seed)
+/* In half of the calls, let @account be as after some other operations. */
+static void use_account(struct fib_account *account, u64 seed)
 {
-	return seed >> 16 & 1 ? seed % FIB_WORK_LIMIT : 0;
+	if (seed >> 16 & 1)
+		return;
+	account->allocations = account->call.allocations = seed >> 17 & 0xfff;
+	account->call.work = seed % FIB_WORK_LIMIT;
 }
 
-static bool create(struct fib_call *call, struct bignum **number, size_t size)
+/* Return how many limbs a number of @size limbs has room for besides these. */
+static size_t spare(size_t size, u64 seed)
+{
+	return size * (seed >> 29 & 3) / 2 + seed % 8 * (seed >> 31 & 1);
+}
+
+/* Create three numbers of these sizes, or of the largest one. */
+static bool create(struct fib_call *call, struct bignum **number,
+		   const size_t size[static 3])
 {
 	bool made = true;
 
 	for (unsigned int i = 0; i < blocks; i++) {
-		number[i] = tested_create(call, 3, size);
+		size_t most = max3(size[0], size[1], size[2]);
+
+		number[i] =
+			tested_create(call, 3, blocks == 1 ? most : size[i]);
 		made = made && number[i];
 	}
 	return made;
@@ -253,11 +267,12 @@ static void release(struct bignum **number)
 static void count_create(u64 words)
 {
 	struct fib_account account = FIB_ACCOUNT(account);
+	size_t size = words * 8 / tested_limb_bytes();
 	struct bignum *number[3];
 	bool made;
 
 	begin(&account);
-	made = create(&account.call, number, words * 8 / tested_limb_bytes());
+	made = create(&account.call, number, (size_t[]){ size, size, size });
 	end(&account);
 	if (made)
 		scnprintf(answer, sizeof(answer), "0");
@@ -303,11 +318,12 @@ static void count_decimal(const struct request *ask)
 
 	if (!digits)
 		return;
-	if (!create(&account.call, number, size))
+	use_account(&account, seed);
+	if (!create(&account.call, number,
+		    (size_t[]){ size + spare(size, seed), 1, 1 }))
 		goto release;
 	f.big = number[0];
 	random_number(number[0], words, HALF, &seed, ask->ones, dropped(seed));
-	account.call.work = work_before(seed);
 	begin(&account);
 	ret = fib_decimal(&account.call, &f, digits, bound);
 	end(&account);
@@ -326,17 +342,27 @@ release:
 static void count_numbers(const struct request *ask)
 {
 	struct fib_account account = FIB_ACCOUNT(account);
-	size_t size = max(ask->size, ask->second) * 8 / tested_limb_bytes();
+	size_t limbs = 8 / tested_limb_bytes();
+	size_t size[] = { ask->size * limbs, max(ask->second, 1ULL) * limbs,
+			  0 };
 	unsigned int drop = dropped(ask->seed);
 	struct limbs first, second, result = { 0 };
 	u64 seed = ask->seed, same = seed;
 	struct bignum *number[3], *c;
 	bool modulo = ask->what == TESTED_SOLINAS || ask->what == TESTED_SHOUP;
 	u64 word = modulo ? TIMES : ask->extra;
-	int ret, count = 0;
+	int ret, count = 0, place;
 
-	/* A number of this capacity does not grow between the marks. */
-	if (!create(&account.call, number, 2 * size + 2 + seed % 8))
+	/* The result does not grow between the marks. */
+	place = ask->into == INTO_FIRST ? 0 : ask->into == INTO_SECOND ? 1 : 2;
+	size[2] = 2 * max(size[0], size[1]) + 2;
+	for (int i = 0; i < 3; i++) {
+		if (i == place)
+			size[i] = size[2];
+		size[i] += spare(size[i], seed >> i);
+	}
+	use_account(&account, seed);
+	if (!create(&account.call, number, size))
 		goto release;
 	if (blocks == 1) {
 		number[1] = tested_at(number[0], 1);
@@ -349,9 +375,7 @@ static void count_numbers(const struct request *ask)
 		if (!number[2])
 			goto release;
 	}
-	c = number[ask->into == INTO_FIRST  ? 0 :
-		   ask->into == INTO_SECOND ? 1 :
-					      2];
+	c = number[place];
 	if (ask->what == TESTED_INCREASE || ask->what == TESTED_DECREASE)
 		random_number(c, ask->size, HALF, &same, 0,
 			      drop); /* its operand, too */
@@ -367,7 +391,6 @@ static void count_numbers(const struct request *ask)
 
 		put_word(first, 0, lowest - lowest % 5); /* as for a fifth */
 	}
-	account.call.work = work_before(seed);
 	begin(&account);
 	ret = tested_operate(ask->what, &c, number[0],
 			     number[ask->second ? 1 : 0], word);
