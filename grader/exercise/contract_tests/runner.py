@@ -64,7 +64,7 @@ LEAST_OF_DECIMAL = 1 / 4
 LEAST_OF_DECIMAL_BIT_BY_BIT = 100
 # The same for each decimal limb, which takes at least nine multiplications without vectors. The
 # kit's stages announce 16, with vectors 3.
-LEAST_OF_LIMB, LEAST_OF_LIMB_WITH_VECTORS = 4, 1
+LEAST_OF_LIMB, LEAST_OF_LIMB_WITH_VECTORS = 8, 1
 # The largest multiples leave room for other methods, such as a square computed like a product.
 MOST_OF_SQUARE = 4
 MOST_OF_SQUARE_BIT_BY_BIT = 128
