@@ -474,9 +474,8 @@ _MANY_STEPS = 1 << 21
 _OF_AN_OCTAVE = 8
 # The memory that such a call may allocate, in bytes.
 _FEW_BYTES = 256
-# All n up to the first one are computed, and some n of each octave up to the second one. Memory is
-# limited from the third one on.
-_ALL_N, _MANY_N, _FEW_N = 300, 30_000, 200
+# All n up to the first one are computed, and some n of each octave up to the second one.
+_ALL_N, _MANY_N = 300, 30_000
 # How many n are drawn near each number that the code compares.
 _NEAR = 4
 
@@ -504,12 +503,10 @@ def _within_memory(rng: Drawing, stage: Stage) -> Iterator[OperationCase]:
     large = [any_length(rng, _MANY_N, 300_000), any_length(rng, 300_000, top), top]
     large.append(next(expected_values.above_whole_limbs(top, decimal=False)))
     for tried in (*_computations(rng, stage), *map(_computation, large)):
-        if tried.n is None or tried.n < _FEW_N:
-            yield tried
-        else:
-            # The memory limit allows six numbers, each with four more limbs and a header of 64
-            # bytes.
-            yield replace(tried, most_bytes=6 * (64 + 8 * (-(-tried.size // 64) + 4)))
+        # The memory limit allows six numbers, each with four more limbs and a header of 64 bytes.
+        # Five numbers with a tenth more limbs than F(n) need less. F(0) has one limb.
+        limbs = max(1, -(-tried.size // 64)) + 4
+        yield replace(tried, most_bytes=6 * (64 + 8 * limbs))
 
 
 _SUMS = _binary(("add", "add-a", "add-b"), lambda a, b: a + b, False)
