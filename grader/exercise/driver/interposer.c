@@ -38,6 +38,7 @@
 
 #include "call_trace.h"
 #include "first.h"
+#define FIRST_KIT
 #include "may_fault.h"
 
 static int fail;
@@ -463,5 +464,13 @@ void __ubsan_handle_type_mismatch_v1(void *data, void *address);
 void __ubsan_handle_type_mismatch_v1(void *data, void *address)
 {
 	pr_err("BUG: an access outside of the array or structure\n");
+	dump_stack();
+}
+
+/* may_fault.h calls this for a write by a function of the kernel. */
+void __ubsan_first_overflow(size_t size, size_t room)
+{
+	pr_err("BUG: a function writes %zu bytes to an array or structure of %zu\n",
+	       size, room);
 	dump_stack();
 }

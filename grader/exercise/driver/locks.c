@@ -33,6 +33,7 @@
 #include <linux/spinlock.h>
 
 #include "call_trace.h"
+#define FIRST_KIT
 #include "may_fault.h"
 
 /* The maximum numbers of locks that all callers hold, and one of them. */

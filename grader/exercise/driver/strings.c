@@ -15,6 +15,7 @@
 #include <linux/string.h>
 
 #include "call_trace.h"
+#define FIRST_KIT
 #include "may_fault.h"
 
 #define PLACE __builtin_return_address(0)
