@@ -129,9 +129,10 @@ def _twice(draw: random.Random) -> Iterator[str]:
 def _again(draw: random.Random) -> Iterator[str]:
     """Yield input lines for 2.c: each fills the heap twice, with blocks of one order.
 
-    The first line has the smallest blocks, of which the heap must keep the most.
+    Each order of the first group has a line, because each has a limit for the memory of a block.
     """
-    yield f"again {ORDERS[0][0]}\n"
+    for order in ORDERS[0]:
+        yield f"again {order}\n"
     for orders in ORDERS[1:]:
         yield f"again {draw.choice(orders)}\n"
 

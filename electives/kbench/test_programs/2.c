@@ -24,6 +24,8 @@
 #define MOST_FILLING 22 /* order of blocks that fill four fifths of the heap */
 #define MOST_ORDER_ASKED 25 /* of a block that the heap may refuse */
 #define CONTENDED 5000 /* small blocks in use while large ones are measured */
+#define LARGE_BYTES \
+	((1u << 24) - 64) /* of the largest block beside small ones */
 #define LARGEST 6 /* large blocks, of 256 KB and more */
 #define SLOWEST 200 /* instructions for each call of malloc and of free */
 #define FOUND 4096 /* bytes of a freed block that a block in use gets */
@@ -575,6 +577,31 @@ static void ask_for_larger(int order, int free)
 }
 
 /*
+ * Free a large block, and let realloc move the block with the highest address
+ * to its place. No memory follows the heap, so realloc must not read behind
+ * this block.
+ */
+static void enlarge_last(int order, unsigned int base, int count, void *large)
+{
+	struct block block;
+	unsigned char *at;
+	int last = 0;
+
+	for (int i = 1; i < count; i++)
+		if (held[i] > held[last])
+			last = i;
+	block = held_block(last, order, base);
+	give_back(large);
+	at = checked(realloc(block.at, LARGE_BYTES), LARGE_BYTES);
+	if (at)
+		block.at = at;
+	if (!whole(&block, block.size))
+		fail("realloc does not keep the content", 2);
+	give_back(block.at);
+	held[last] = NULL;
+}
+
+/*
  * Allocate blocks of one order until the memory is full, free most of them in a
  * drawn order, and allocate as many again. There is no other memory, so free
  * must keep each of them, for its last size. If a block was made smaller, a
@@ -591,7 +618,7 @@ static int again(int order)
 
 	/* Small blocks would take long to fill the memory, so leave them 4 MB. */
 	for (int i = 0; i < 3 && order < 9; i++) {
-		large[i] = malloc((1u << (24 - i)) - 64);
+		large[i] = malloc(i ? (1u << (24 - i)) - 64 : LARGE_BYTES);
 		if (!large[i])
 			fail("no memory for a large block", 0);
 		room = (4u << 20) / ((1u << order) + 16);
@@ -647,9 +674,12 @@ static int again(int order)
 			return 1;
 		}
 	}
+	if (large[0])
+		enlarge_last(order, base, count, large[0]);
 	for (int i = 0; i < count; i++)
-		drop(i, order, base, 2);
-	for (int i = 0; i < 3; i++)
+		if (held[i])
+			drop(i, order, base, 2);
+	for (int i = 1; i < 3; i++)
 		give_back(large[i]);
 	seed = later;
 	tell();
