@@ -10,6 +10,7 @@ random operands of a run.
 from __future__ import annotations
 
 import decimal
+import fcntl
 import os
 import random
 import subprocess
@@ -203,7 +204,11 @@ def build(number: int, directory: Path, flavour: str, out: Path) -> Path:
 def program(stage: int, flavour: str) -> Path:
     directory = stage_directory(stage)
     out = paths.BUILD / "user" / directory.name / flavour
-    return build(stage, directory, flavour, out)
+    out.mkdir(parents=True, exist_ok=True)
+    # Another worker may run the program, which cannot be written then.
+    with (out / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        return build(stage, directory, flavour, out)
 
 
 def run(operands: Path, lines: list[str], seconds: float = 300) -> subprocess.CompletedProcess[str]:
