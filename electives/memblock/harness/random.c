@@ -9,10 +9,11 @@
  *
  * MODE has a letter for each kind of event: o ranges overlap, g arrays grow, b new arrays are
  * placed below as well as above, f no memory for a new array, x regions are removed, freed, marked
- * and assigned to nodes, and have different flags, y ranges may also begin and end one byte after the start of a page, so
- * that gaps and overlaps of one byte occur, and end above all addresses although arrays grow, m each seed begins with many regions, and h, which
- * requires m, with more than an index of 16 bits can count. i allows an error: a new array inside
- * the range that is being added.
+ * and assigned to nodes, and have different flags, y ranges may also begin and end one byte after
+ * the start of a page, so that gaps and overlaps of one byte occur, and end above all addresses
+ * although arrays grow, m each seed begins with many regions, and h, which requires m, with more
+ * than an index of 16 bits can count. i allows an error: a new array inside the range that is being
+ * added.
  *
  * Read a nonce from stdin. Exit with 0 after a line of counts and a record of the checks, or with 1
  * after a line that describes the error.

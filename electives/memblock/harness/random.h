@@ -91,8 +91,8 @@ static inline unsigned int lower_pages(void)
 }
 
 /*
- * Choose the address of page 0, and where the upper pages meet. Without mode g, a page of memblock has 4 GiB, and the pages are at
- * both sides of a power of two, up to 2^64, or begin at 0.
+ * Choose the address of page 0, and where the upper pages meet. Without mode g, a page of memblock
+ * has 4 GiB, and the pages are at both sides of a power of two, up to 2^64, or begin at 0.
  */
 void place_pages(void);
 

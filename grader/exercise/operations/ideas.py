@@ -532,7 +532,7 @@ def _shape(stage: Stage, call: CountedCall, drawing: random.Random) -> _Shape:
 def _digits(stage: Stage, words: list[int]) -> int:
     """Return how many decimal digits a number has."""
     if stage.traits.decimal:
-        return 18 * (len(words) - 1) + len(str(words[-1]))
+        return (len(str(_base(stage))) - 1) * (len(words) - 1) + len(str(words[-1]))
     value = 0
     for word in reversed(words):
         value = value * _base(stage) + word
