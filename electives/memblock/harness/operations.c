@@ -5,6 +5,11 @@
 static const char *const names[] = { "add",  "reserve", "remove",  "free",
 				     "mark", "clear",	"set node" };
 
+/* The most regions that are added so that an array is full. */
+#define MOST_FILLED 24
+
+unsigned int surrounding;
+
 int perform(enum operations what)
 {
 	phys_addr_t base = address(op.first), size = bytes(op.first, op.pages);
@@ -27,7 +32,10 @@ int perform(enum operations what)
 	case CLEAR:
 		return memblock_clear_nomap(base, size);
 	case NODE:
-		return memblock_set_node(base, size, &memblock.memory, op.node);
+		return memblock_set_node(base, size,
+					 op.kind == MEMORY ? &memblock.memory :
+							     &memblock.reserved,
+					 op.node);
 	}
 	return 0;
 }
@@ -57,25 +65,74 @@ void perform_on_model(enum operations what)
 		break;
 	case NODE:
 #ifdef CONFIG_NUMA
-		model_node(&model, MEMORY, op.first, op.pages, op.node);
+		model_node(&model, op.kind, op.first, op.pages, op.node);
 #endif
 		break;
 	}
 }
 
 /*
- * Sometimes choose a range with many holes that covers the array itself, because growing frees the
- * array.
+ * Sometimes choose a range that covers the array of reserved regions and @reach pages on both sides,
+ * because growing frees the array.
  */
-static void cover_array(void)
+static void cover_array(unsigned int reach)
 {
-	unsigned int first, pages, reach = 1 + pick(60);
+	unsigned int first, pages;
 
 	if (!place_of(RESERVED, array_of(RESERVED), &first, &pages) ||
 	    first < home + reach || first + pages + reach > model.pages)
 		return;
 	op.first = first - reach;
 	op.pages = pages + 2 * reach;
+}
+
+/* Choose a page that is not reserved, and whose neighbours are not, either. */
+static bool choose_alone(unsigned int begin, unsigned int end)
+{
+	for (unsigned int i = 0; i < 64; i++) {
+		op.first = begin + 1 + pick(end - begin - 2);
+		op.pages = 1;
+		if (!model_any(&model, RESERVED, op.first - 1, 3))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Choose the next of the calls that surround the array of reserved regions by regions of another node
+ * and fill it. Then add a short range over it: the array grows, and its old place is a hole whose
+ * pieces merge with no region, so that one place more is needed than before.
+ */
+static enum operations surround_array(unsigned int begin, unsigned int end)
+{
+	struct array reserved = array_of(RESERVED);
+	unsigned int first, pages;
+
+	if (!place_of(RESERVED, reserved, &first, &pages) || first < home + 3 ||
+	    first + pages + 3 > model.pages ||
+	    reserved.cnt + MOST_FILLED < reserved.max) {
+		surrounding = 0;
+		return RESERVE;
+	}
+	switch (surrounding++) {
+	case 0:
+		op.first = first - 1;
+		op.pages = 1;
+		return RESERVE;
+	case 1:
+		op.first = first + pages;
+		op.pages = 1;
+		return RESERVE;
+	case 2:
+		op.first = first - 1;
+		op.pages = pages + 2;
+		return NODE;
+	}
+	if (reserved.cnt == reserved.max || !choose_alone(begin, end)) {
+		surrounding = 0;
+		cover_array(2);
+	}
+	return RESERVE;
 }
 
 /*
@@ -127,6 +184,8 @@ int choose(void)
 	unsigned int most = pick(scarce ? 2 : 8) ? 3 :
 			    pick(4)		 ? 40 :
 						   long_range;
+	bool surround = may('x') && may('o') && may('b') &&
+			(surrounding || pick(64) == 0);
 
 	if (may('x') && pick(3) == 0)
 		what = others[pick(5)];
@@ -134,7 +193,6 @@ int choose(void)
 	op.first = begin + pick(end - begin - op.pages + 1);
 	if (may('h') && may('o') && pick(4) == 0)
 		what = cross_all(begin, end);
-	op.name = names[what];
 	op.kind = what == RESERVE || what == FREE ? RESERVED : MEMORY;
 	/* A range across all regions makes a full array double twice. */
 	if (scarce && what == RESERVE && pick(4) == 0) {
@@ -142,10 +200,15 @@ int choose(void)
 		op.pages = long_range;
 	}
 	if (what == RESERVE && may('o') && may('b') && pick(8) == 0)
-		cover_array();
-	if (upper && op.kind == upper_kind &&
+		cover_array(1 + pick(60));
+	if (surround) {
+		what = surround_array(begin, end);
+		op.kind = RESERVED;
+	}
+	if (!surround && upper && op.kind == upper_kind &&
 	    (what <= RESERVE || what == FREE) && pick(16) == 0)
 		end_above(begin);
+	op.name = names[what];
 	op.flags = MEMBLOCK_NONE;
 	if (may('x') && pick(8) == 0)
 		op.flags = pick_flags();

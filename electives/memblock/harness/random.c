@@ -145,8 +145,7 @@ static bool too_tight(void)
 /*
  * Return true if the range covers the array of reserved regions and reserved pages on both sides of
  * it. If the array grows, its old place is a hole between these pages, and one piece more is missing
- * than before. The kernel's function does not count again, so it may then write behind the array and
- * stop with BUG_ON(). This rare case is not tested, because the points would depend on the seed.
+ * than before.
  */
 static bool leaves_hole(struct array reserved)
 {
@@ -161,6 +160,21 @@ static bool leaves_hole(struct array reserved)
 
 /* The most reserved regions that arrays need which are allocated in one call. */
 #define OF_NEW_ARRAYS 4
+
+/*
+ * Return true if the array, once it has grown for @room regions more, may have no room for one
+ * region more. The kernel's function does not count the missing pieces again. So if a growth leaves
+ * a hole, this function may write behind such an array and stop with BUG_ON(). This rare case is not
+ * tested, because the points would depend on the seed.
+ */
+static bool grows_tightly(struct array before, unsigned long room)
+{
+	unsigned long regions = before.cnt + room, max = 2 * before.max;
+
+	while (max + OF_NEW_ARRAYS < regions)
+		max *= 2;
+	return max <= regions + OF_NEW_ARRAYS;
+}
 
 /* Check that an array does not double more often than @room more regions need. */
 static void grown_enough(struct array before, unsigned long room)
@@ -216,7 +230,9 @@ static void step(void)
 	if (!fits && op.kind == MEMORY && too_tight())
 		return;
 	if (!fits && what <= RESERVE && !low &&
-	    (needs_search(before[RESERVED]) || leaves_hole(before[RESERVED])))
+	    (needs_search(before[RESERVED]) ||
+	     (leaves_hole(before[RESERVED]) &&
+	      grows_tightly(before[RESERVED], room))))
 		return;
 	memblock_set_bottom_up(may('g') && pick(2));
 	/* If the limit is below all memory, no array can grow. */
@@ -454,6 +470,7 @@ static void begin(void)
 	number = 0;
 	draw_nodes();
 	failed = false;
+	surrounding = 0;
 	scarce = may('f') && pick(3) == 0;
 	/* Without mode b, only the memory above all ranges always has room for a new array. */
 	if (may('b'))

@@ -79,6 +79,9 @@ __attribute__((noreturn, format(printf, 1, 2))) void wrong(const char *format,
 unsigned int pick_flags(void);
 int pick_node(void);
 
+/* The number of calls made by surround_array(), or 0 if it is not under way. */
+extern unsigned int surrounding;
+
 /* Choose the next operation, and store it in op. Return its number, or -1 to skip it. */
 int choose(void);
 int perform(enum operations what);
