@@ -66,7 +66,7 @@ class CountedCall:
     second: int = 0  # The size of the second operand, or 0 if both operands have the same size.
     least: int = 0  # If not 0, the call is counted at random sizes from `least` to `size`.
     sizes: int = 1  # the number of these random sizes
-    contents: str = ""  # what is special about the operands, for messages; "": random numbers
+    contents: str = ""  # what is special about the call, for messages; "": random numbers
 
     def drawn(self, seed: int | None) -> tuple[CountedCall, ...]:
         """Return the calls to count, with sizes that the seed determines.
@@ -97,7 +97,7 @@ class CountedCall:
     def call(self) -> str:
         """Return a description of the call for messages."""
         if self.operation == COMPUTE:
-            return f"{self.operation} of F({self.size:,})"
+            return f"{self.operation} of F({self.size:,}){self.contents and f' {self.contents}'}"
         return f"{self.operation} of {self.words}{self.contents and f', {self.contents},'}"
 
     @property

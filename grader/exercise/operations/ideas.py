@@ -94,6 +94,8 @@ WORD_BITS = 64
 # random numbers, because a right method may leave out zeros.
 FEW_ONES, RUNS_OF_WORDS = "with few one bits", "with runs of equal words"
 ITSELF, EQUAL_WORDS = "a number with itself", "with equal words below the top one"
+# A call that may not use vectors, and the largest n of it. A larger one takes much longer to count.
+SCALAR, LARGEST_SCALAR = "without AVX2", 1_000_000
 # The bits of a shift: 1, as for F(2k), or up to the first number, or one of the others; to some of
 # them, any number of words is added.
 MOST_SHIFT, WHOLE_SHIFTS = 63, (0, 32, 64)
@@ -221,11 +223,16 @@ def _kit(stage: Stage, kernel: Kernel) -> Recipe:
         name=NAME,
         folder=f"counted-{_kind(stage)}{'-vector' * bool(stage.traits.vector)}",
         files=files,
-        objects=("kit/counted", *(name for name in driver.objects if name != "kit/driver")),
+        # counted.c includes vector.c.
+        objects=(
+            "kit/counted",
+            *(name for name in driver.objects if name not in ("kit/driver", "kit/vector")),
+        ),
         flags=(
             *driver.flags,
             f"-DSTAGE_HAS_NUMBERS={int(_kind(stage) != 'word')}",
             f"-DSTAGE_HAS_FFT={int(_kind(stage) == 'fft')}",
+            f"-DSTAGE_HAS_VECTORS={int(bool(stage.traits.vector))}",
         ),
         settings=driver.settings,
         labels=driver.labels,
@@ -373,6 +380,8 @@ def _special(stage: Stage, call: CountedCall, seed: int | None) -> list[CountedC
 
     Without a seed, other methods are compared, which may be fast for special contents.
     """
+    if call.operation == COMPUTE and stage.traits.vector and seed is not None:
+        return [replace(call, contents=SCALAR)] if call.size <= LARGEST_SCALAR else []
     name = call.operation.removesuffix(IN_PLACE)
     if seed is None or name not in ("add", "sub", "lshift", "mul", "square", DECIMAL):
         return []
@@ -483,7 +492,7 @@ def _asked(stage: Stage, call: CountedCall, seed: int) -> _Asked:
             test_cases.any_length(drawing, 1, LARGEST_ROOM),
         )
         extra = drawing.choice(rooms) + _digits(stage, words[0])
-    alike = call.contents == EQUAL_WORDS
+    alike = call.contents in (EQUAL_WORDS, SCALAR)
     request = (
         f"{_verb(call.operation)} {shape.first} {shape.second} {state} {ones} {alike:d}"
         f" {shape.into} {extra} {modulus}"

@@ -8,7 +8,8 @@
  *
  *	WHAT SIZE SECOND SEED ONES ALIKE INTO EXTRA MODULUS
  *
- *	compute		fib_compute() of F(SIZE) between the marks
+ *	compute		fib_compute() of F(SIZE) between the marks. If ALIKE is
+ *			1, fib_has_avx2() returns false meanwhile.
  *	decimal		fib_decimal() of a random number of SIZE words of 8 bytes,
  *			into EXTRA bytes
  *	create		create three numbers of SIZE words
@@ -50,6 +51,22 @@
 #include "account.h"
 #include "bignum_adapter.h"
 
+/* Whether fib_has_avx2() returns false. */
+static bool scalar;
+
+#if STAGE_HAS_VECTORS
+#define fib_has_avx2 processor_has_avx2
+#include "vector.c"
+#undef fib_has_avx2
+
+bool fib_has_avx2(void); /* vector.h declares the other name here. */
+
+bool fib_has_avx2(void)
+{
+	return !scalar && processor_has_avx2();
+}
+#endif
+
 static char answer[128];
 
 static noinline void mark_begin(void)
@@ -90,6 +107,15 @@ struct request {
 	enum { WITH_ROOM, INTO_FIRST, INTO_SECOND, WITHOUT_ROOM } into;
 	u64 extra;
 };
+
+/* In half of the calls, let @account be as after some other operations. */
+static void use_account(struct fib_account *account, u64 seed)
+{
+	if (seed >> 16 & 1)
+		return;
+	account->allocations = account->call.allocations = seed >> 17 & 0xfff;
+	account->call.work = seed % FIB_WORK_LIMIT;
+}
 
 /* Whether limbs are decimal. */
 static bool decimal;
@@ -224,15 +250,6 @@ static struct limbs random_number(struct bignum *a, size_t words, u64 least,
 static unsigned int dropped(u64 seed)
 {
 	return seed % (BASE ? 58 : 61);
-}
-
-/* In half of the calls, let @account be as after some other operations. */
-static void use_account(struct fib_account *account, u64 seed)
-{
-	if (seed >> 16 & 1)
-		return;
-	account->allocations = account->call.allocations = seed >> 17 & 0xfff;
-	account->call.work = seed % FIB_WORK_LIMIT;
 }
 
 /* Return how many limbs a number of @size limbs has room for besides these. */
@@ -514,6 +531,7 @@ static void count_digits(const struct request *ask)
 
 	if (!word || !text)
 		goto free;
+	use_account(&account, seed);
 	both = tested_digits_create(&account.call, size);
 	if (!both)
 		goto free;
@@ -588,18 +606,22 @@ static void count_operation(const struct request *ask)
 }
 #endif
 
-static void count_compute(u64 n, u64 modulus)
+static void count_compute(const struct request *ask)
 {
+	u64 n = ask->size, modulus = ask->modulus;
 	struct fib_account account = FIB_ACCOUNT(account);
 	struct limbs result = { 0 };
 	union fib_value f;
 	int ret;
 
+	use_account(&account, ask->seed);
+	scalar = ask->alike;
 	begin(&account);
 	ret = fib_compute(&account.call, n, &f);
 	if (!ret && !STAGE_HAS_FFT)
 		result = limbs_of_value(&f);
 	end(&account);
+	scalar = false;
 	if (ret) {
 		scnprintf(answer, sizeof(answer), "%d", ret);
 		return;
@@ -614,7 +636,7 @@ static void count_compute(u64 n, u64 modulus)
 
 static int ask_set(const char *value, const struct kernel_param *kp)
 {
-	struct request ask;
+	struct request ask = { 0 };
 	unsigned int what, into;
 	char verb[16];
 
@@ -626,7 +648,7 @@ static int ask_set(const char *value, const struct kernel_param *kp)
 	ask.into = into;
 	scnprintf(answer, sizeof(answer), "%d", -ENOMEM);
 	if (!strcmp(verb, "compute")) {
-		count_compute(ask.size, ask.modulus);
+		count_compute(&ask);
 	} else if (!strcmp(verb, "decimal")) {
 		count_decimal(&ask);
 	} else if (!strcmp(verb, "create")) {
