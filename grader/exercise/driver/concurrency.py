@@ -104,12 +104,15 @@ def _calls(session: DriverSession, places: Mapping[str, str]) -> str:
             got = system_calls.in_words("show calls", output)
             do = "count by an atomic64_t, or under the lock"
             raise wrong(TOGETHER, title, rf'"{2 * COUNT}\n"', f"{got}; {do}")
-        title = f"one caller reads {COUNT} times, one sets the file calls to 0, {place}"
-        (odd,) = _numbers(session, f"resets {COUNT}{cpus}", title, 1)
-        if odd:
-            want = "the number of calls since then"
-            raise wrong(TOGETHER, title, want, f"{odd} answers that are wrong")
-        session.clean(title)
+        for who, title in (
+            ("", f"one caller reads {COUNT} times, one sets the file calls to 0, {place}"),
+            (" both", f"two callers set the file calls to 0 {COUNT} times each, {place}"),
+        ):
+            (odd,) = _numbers(session, f"resets {COUNT}{who}{cpus}", title, 1)
+            if odd:
+                want = "the number of calls since then"
+                raise wrong(TOGETHER, title, want, f"{odd} answers that are wrong")
+            session.clean(title)
     _killed(session, "calls", "store")
     return CLOSED
 

@@ -82,8 +82,9 @@
  *	opens COUNT [info]	each opens and closes the device: the number of
  *				files; "info": only files that count their first
  *				line
- *	resets COUNT		one reads, one sets the attribute "calls" to 0 and
- *				reads it: the number of answers that are wrong
+ *	resets COUNT [both]	one reads, one sets the attribute "calls" to 0 and
+ *				reads it: the number of answers that are wrong;
+ *				"both": each reads and sets "calls" to 0
  *	clears COUNT		one writes, one clears: lines written, lines
  *				cleared, and the number of calls that failed or
  *				did not clear all lines

@@ -414,6 +414,27 @@ static void resets(struct caller *c)
 }
 
 /*
+ * Make a call that counts, and set the counter to 0, as the other caller does.
+ * The counter must never be more than the calls of both.
+ */
+static void resets_alike(struct caller *c)
+{
+	int device = open(FIRST_DEVICE, O_RDONLY | O_CLOEXEC);
+	char text[1];
+
+	for (long i = 0; i < c->count; i++) {
+		long calls;
+
+		__atomic_add_fetch(&c->begun, 1, __ATOMIC_SEQ_CST);
+		c->odd += RETRY(pread(device, text, 1, 0)) != 1;
+		c->odd += RETRY(pwrite(c->fd, "0", 1, 0)) != 1;
+		calls = shown(c);
+		c->odd += calls < 0 || calls > begun(c) + begun(c->other);
+	}
+	close(device);
+}
+
+/*
  * Make CLEAR calls until the other caller, which writes, has ended. After each
  * call, all lines must have been deleted whose writes had finished before.
  */
@@ -671,15 +692,17 @@ static void do_opens(struct caller pair[2], bool asks)
 	part(pair, false);
 }
 
-static void do_resets(struct caller pair[2])
+static void do_resets(struct caller pair[2], bool both)
 {
-	pair[0].work = reads;
-	pair[1].work = resets;
-	pair[1].attribute = "calls";
-	pair[1].flags = O_RDWR;
+	pair[0].work = both ? resets_alike : reads;
+	pair[1].work = both ? resets_alike : resets;
+	for (int i = both ? 0 : 1; i < 2; i++) {
+		pair[i].attribute = "calls";
+		pair[i].flags = O_RDWR;
+	}
 	if (!together(pair, false))
 		return;
-	printf("0 %ld\n", pair[1].odd);
+	printf("0 %ld\n", pair[0].odd + pair[1].odd);
 	part(pair, false);
 }
 
@@ -871,7 +894,7 @@ bool serve_pair(const struct request *r)
 	else if (!strcmp(verb, "opens"))
 		do_opens(pair, !strcmp(word(r, 2), "info"));
 	else if (!strcmp(verb, "resets"))
-		do_resets(pair);
+		do_resets(pair, !strcmp(word(r, 2), "both"));
 	else if (!strcmp(verb, "clears"))
 		do_clears(pair);
 	else if (!strcmp(verb, "infos"))
