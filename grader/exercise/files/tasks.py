@@ -29,6 +29,14 @@ UNITS = {
     "share": "thousandths of all instructions in the longest stretch between two calls of bn_mul",
     "assembly": "products in assembly that FIB_NO_ASM and other processors leave out",
 }
+# The bound on the calls that the table "device" lists as "yields". A product of two limbs takes up
+# to 25 instructions, and stage.h allows 100,000 products between two yields. The kit's stages take
+# up to 2,700,000 instructions.
+YIELDS = {
+    "text": "other tasks may run after each 100,000 products; call fib_account_work for all work",
+    "unit": "stretch",
+    "at_most": 3_000_000,
+}
 # The calls that are not operations on numbers. The size of a call of COMPUTE is n.
 COMPUTE, DECIMAL = "compute", "decimal"
 UNBOUNDED = 2**63 - 1
@@ -267,7 +275,9 @@ def read(path: Path, name: str) -> Course:
         tasks = tuple(_task(i, t) for i, t in enumerate(table["task"], 1))
         speed = Speed(**table["speed"]) if "speed" in table else None
         device = table.get("device", {"points": 0})
-        ideas = tuple(_idea(idea, device["points"]) for idea in device.get("idea", []))
+        between = ({**YIELDS, "takes": takes} for takes in device.get("yields", []))
+        rows = (*device.get("idea", []), *between)
+        ideas = tuple(_idea(row, device["points"]) for row in rows)
         found = Course(tasks, int(device["points"]), speed, ideas)
     except FileNotFoundError:
         raise LabError(f"there are no tasks for {name}", f"write {paths.shown(path)}") from None
