@@ -307,6 +307,7 @@ void yield_interval(u64 max_n, bool vectors, char *answer, size_t size)
 	most = some;
 	if (n < max_n) {
 		most = paced_at(&t, max_n);
+		longest_section = max(longest_section, sections_longest());
 		/* A long product has many yields, which a short call does not have. */
 		for (u64 i = 0; i < KILLS_OF_LONGEST; i++) {
 			place = 1 + (100 * i + test_random(&state) % 100) *
