@@ -378,7 +378,8 @@ def _consecutive(wanted: CountedCall, seed: int | None) -> list[CountedCall]:
 def _special(stage: Stage, call: CountedCall, seed: int | None) -> list[CountedCall]:
     """Return the call with special contents of its operands, or no call if there are none.
 
-    Without a seed, other methods are compared, which may be fast for special contents.
+    Without a seed, other methods are compared, which may be fast for special contents. A call of
+    compute has no operands; in a stage with vectors, the same call without AVX2 is returned.
     """
     if call.operation == COMPUTE and stage.traits.vector and seed is not None:
         return [replace(call, contents=SCALAR)] if call.size <= LARGEST_SCALAR else []
